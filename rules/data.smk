@@ -2,6 +2,7 @@
 
 
 dataset = getattr(stages, experiment.dataset.stage)
+names_splits = "needed_splits" in dataset.stage.parameters
 
 
 use rule cpu_job as data with:
@@ -13,4 +14,4 @@ use rule cpu_job as data with:
     resources:
         **growing(runtime=120, mem_mb=8000),
     params:
-        **dataset(),
+        **(dataset(needed_splits=models.split_uses) if names_splits else dataset()),

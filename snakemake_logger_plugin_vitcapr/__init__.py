@@ -27,7 +27,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from vitcapr.errors import UserError, printable
-from vitcapr.progress import PROGRESS, format_seconds
+from vitcapr.progress import PROGRESS, RESULT, format_seconds
 
 _KILLED = "interrupted, or killed (often because the memory ran out), or the error is above"
 _NOTHING = "Nothing to be done (all requested files are present and up to date)."
@@ -35,6 +35,7 @@ _LINES, _TAIL = 20, 16_384
 """Lines of the log of a failed step, and bytes that hold them: the bar asks twice a second, so only the end is read."""
 _COUNTED = re.compile(r": (\d+)/\1 ([a-z]+) in \d")
 """The last line of a :class:`~vitcapr.progress.Tracker`."""
+_RESULT = re.compile(rf" {RESULT}(.*)$", re.MULTILINE)
 _TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
 """Begins each message of a log; a message may have several lines."""
 
@@ -123,8 +124,9 @@ class LogHandler(LogHandlerBase):
         job, self._done = self._jobs.pop(jobid, None), min(self._done + 1, self._total)
         self._ran |= {job.__dict__["rule_name"]} if job is not None else set()
         if job is not None and job.__dict__["log"]:
-            counted = _COUNTED.findall("\n".join(_last_lines(job.__dict__["log"][0], job.created)))[-1:]
-            words = [_name(job), *(f"{int(n):,} {unit}" for n, unit in counted), format_seconds(now - job.created)]
+            lines = "\n".join(_last_lines(job.__dict__["log"][0], job.created))
+            counted = [f"{int(number):,} {unit}" for number, unit in _COUNTED.findall(lines)[-1:]]
+            words = [_name(job), *(_RESULT.findall(lines)[-1:] or counted), format_seconds(now - job.created)]
             self._print(f"[{self._done:>{len(str(self._total))}}/{self._total}] {' · '.join(words)}")
 
     def _print_error(self, values: dict[str, Any]) -> None:

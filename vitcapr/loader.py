@@ -147,11 +147,23 @@ def load_part(kind: str, name: str) -> Any:
     """
     if (part := parts(kind).get(name)) is not None:
         return part.load()
-    if name not in part_names(kind):
-        folder = KINDS[kind].folder
-        remedy = f"run in the folder of the study that has {FOLDER}/{folder}/{name}.py, or install the extension"
-        raise UserError(f"no {kind.lower()} is called '{name}'", remedy=remedy)
+    check_part(kind, name)
     return getattr(importlib.import_module(f"{KINDS[kind].packages[0]}.{name}"), kind)
+
+
+def check_part(kind: str, name: str, where: object = None) -> None:
+    """Check that there is a part of this name, without importing it.
+
+    Args:
+        where: the file that names it.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name not in part_names(kind):
+        place = f"{FOLDER}/{KINDS[kind].folder}/{name}.py"
+        remedy = f"copy {place} of its study here, run in the folder of the study, or install the extension"
+        raise UserError(f"no {kind.lower()} is called '{name}'", where=where, remedy=remedy)
 
 
 def part_modules(settings: Mapping[str, Any]) -> list[str]:

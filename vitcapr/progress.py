@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PROGRESS = ("VITCAPR_PROGRESS", "log")
 """The variable, and its value with which the messages of a stage that has a log go there only."""
 
+RESULT = "result: "
+
 
 def format_seconds(seconds: float) -> str:
     """``75`` -> ``1:15``; ``3700`` -> ``1:01:40``."""
@@ -162,6 +164,10 @@ class Reporter:
             self.console.print(message, markup=False, highlight=False, emoji=False, soft_wrap=True)
         else:
             print(message, file=self._stream, flush=True)
+
+    def result(self, message: str) -> None:
+        """Write the line that Snakemake's line of the finished step repeats."""
+        self.line(f"{RESULT}{message}")
 
     @contextmanager
     def track(self, description: str, total: int, unit: str, done: int = 0) -> Iterator[Tracker]:

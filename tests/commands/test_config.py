@@ -77,7 +77,9 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"1 of 3 captioned images cannot be used, '9\.png' first: 1 x no such file"):
         config("check", "--configfile", file)
     file = write(tmp_path / "mine.yaml", **{**values, "data": {**values["data"], "max_rejected": 1}})
-    data, backbone, contents, few, _, last = config("check", "--configfile", file).splitlines()
+    left_out, data, backbone, contents, few, _, last = config("check", "--configfile", file).splitlines()
+    assert left_out.startswith("3 items will be left out, before any picture is opened: ")
+    assert left_out.endswith("; at most 100 % may be missing or damaged (data.max_rejected)")
     assert data == "data: table, 2 images: 1 train, 1 validation"
     assert backbone == f"backbone small: {tmp_path}/vit; 151.3 kB of features"  # 2 x 197 x 192 x 2 bytes
     assert few.startswith("validation: One image tells nothing of a model")

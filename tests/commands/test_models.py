@@ -12,7 +12,7 @@ import pytest
 
 import vitcapr
 from vitcapr.api.model_files import ModelFiles
-from vitcapr.api.published_model import INDEX, PAGE, model_page
+from vitcapr.api.published_model import INDEX, PAGE, model_page, read_page
 from vitcapr.commands.models import pull, push
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
@@ -53,7 +53,7 @@ def test_a_retriever_embeds_the_same_elsewhere(project: Path, url: str, tmp_path
     pull(url, tmp_path / "copy")
     there = json.loads((tmp_path / "copy" / "data" / "manifest.json").read_text())
     assert there["image_root"] == "."
-    assert (tmp_path / "copy" / "retrievers" / "words" / "card.json").is_file()
+    assert read_page(tmp_path / "copy" / "retrievers" / "words") == (tmp_path / "copy" / PAGE).read_text()
 
 
 def test_the_page_of_a_model_on_imported_features(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +115,7 @@ def test_nothing_there_is_one_line(url: str, tmp_path: Path, monkeypatch: pytest
         ({"best_epoch": "one"}, "best_epoch"),
         ({"code": {"a": 1}}, "code"),
         ({"more": 1}, "more"),
+        ({"settings": {"captioner": {"architecture": "gru"}}}, "no captioner is called 'gru'"),
     ],
 )
 def test_the_card_of_a_published_model_is_not_believed(

@@ -23,7 +23,7 @@ def test_all_mistakes_are_listed_at_once() -> None:
     assert str(error.value).splitlines() == [
         "3 mistakes:",
         "  configuration key 'experiment': it must be given (x.yaml); add it",
-        "  configuration key 'features.chunk': Input should be greater than or equal to 1 (x.yaml); it was 0",
+        "  configuration key 'features.chunk': it must be greater than or equal to 1 (x.yaml); it was 0",
         "  unknown configuration key 'sed' (x.yaml); did you mean 'seed'?",
     ]
     values = {"experiment": "x", "run": {"captioners": ["no"], "rerankings": ["non"]}}

@@ -160,7 +160,7 @@ def test_a_copy_gives_its_captions_to_the_first(tmp_path: Path, pictures: list[b
     write_parquet(tmp_path / "in/0.parquet", rows)
     manifest = run(tmp_path / "out", images=str(tmp_path / "in"), splits="seeded", validation=0.4)
     assert manifest.captions["text"].tolist() == ["a", "b", "c", "e", "f"]
-    same = {(f"0.parquet/00000{n}", f"the same image as 0.parquet/00000{n - 1}") for n in (1, 3, 5)}
+    same = {(f"0.parquet/00000{n}", f"copy of an image: 0.parquet/00000{n - 1}") for n in (1, 3, 5)}
     assert rejected(tmp_path / "out") == {*same, ("0.parquet/000003#0", "the same caption of the same image")}
 
 

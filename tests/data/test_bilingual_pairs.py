@@ -69,7 +69,7 @@ def test_the_manifest_and_what_stands_beside_it(tmp_path: Path, table: Path) -> 
     rejected = (tmp_path / "data" / "rejected.csv").read_text().splitlines()[1:]
     assert rejected == [
         "pictures/bad.png,not an image in a known format",
-        "pictures/copy.png,the same image as pictures/03.png",
+        "pictures/copy.png,copy of an image: pictures/03.png",
         "pictures/gone.png,no such file",
         "row-26,caption of an image left out",
         "row-27,caption of an image left out",
@@ -129,6 +129,7 @@ def test_flickr8k_in_two_languages(tmp_path: Path) -> None:
     lines = [f"{name}#zhc#0 一只狗。" for name in names] + ["x.jpg#zhc#0 无", "broken"]
     (tmp_path / "zh.txt").write_text("\n".join(lines), encoding="utf-8")
     settings = {
+        "max_rejected": 0.2,
         "pairs": {"source": "flickr8k", "chinese": str(tmp_path / "zh.txt")},
         "flickr8k": {"images": str(tmp_path / "images"), "text": str(text)},
     }

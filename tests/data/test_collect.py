@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -126,12 +127,22 @@ def test_a_limit_is_a_total_that_is_spread_over_the_splits(folder: Path) -> None
 def test_a_loss_of_more_than_a_tenth_stops_the_stage(folder: Path, state: str, match: str) -> None:
     paths = [f"good/{name}.png" if name in "ab" else None if state == "absent" else f"bad/{name}.png" for name in IDS]
     images = [ListedImage(name, path, "train") for name, path in zip(IDS, paths, strict=True)]
-    dirty = [ListedCaption("a#1", "a", " "), ListedCaption("z#0", "z", "No image .")] * 9
+    dirty = [*[ListedCaption("a#1", "a", " ")] * 9, ListedCaption("z#0", "z", "No image .")]
     listing = Listing.from_records(images, [*(ListedCaption(f"{name}#0", name, "A dog .") for name in IDS), *dirty])
     with ImageSource(folder) as source, Reporter() as reporter:
         with pytest.raises(UserError, match=rf"{match} .*raise data\.max_rejected, which is 0\.1"):
             check(listing, source, Checks(), reporter)
         assert len(check(listing, source, Checks(max_rejected=0.7), reporter).images) == 2
+
+
+def test_a_split_that_a_later_stage_needs_has_images(folder: Path, tmp_path: Path) -> None:
+    images = [ListedImage("a", "good/a.png", "train"), ListedImage("b", "bad/b.png", "test")]
+    listing = Listing.from_records(images, [ListedCaption(f"{name}#0", name, "A dog .") for name in "ab"])
+    how: dict[str, Any] = {"dataset": "tiny", "checks": Checks(max_rejected=1), "limit": None}
+    with ImageSource(folder) as source, Reporter() as reporter:
+        with pytest.raises(UserError, match=r"no image is left in the split 'test', which run.splits needs \(1 train;"):
+            collect(listing, source, tmp_path, reporter=reporter, needed_splits={"test": "run.splits"}, **how)
+        collect(listing, source, tmp_path, reporter=reporter, needed_splits={"train": "training"}, **how)
 
 
 def test_the_same_picture_in_two_splits_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

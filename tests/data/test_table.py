@@ -298,7 +298,7 @@ def test_everything_that_is_left_out_is_listed(
     assert reasons.pop("torn.png").startswith("not an image")
     assert reasons == {
         "gone.png": "no such file",
-        "copy.png": "the same image as a.png",
+        "copy.png": "copy of an image: a.png",
         "notes.txt": "not an image file",
         "b.png#1": "empty caption",
         **dict.fromkeys(("gone.png#0", "torn.png#0"), "caption of an image left out"),
@@ -307,7 +307,9 @@ def test_everything_that_is_left_out_is_listed(
         "t.csv row 8": "row without an image",
         "t.csv row 10": "more cells than columns: a caption with the separator needs quotation marks",
     }
-    assert "11 items left out" in capsys.readouterr().err
+    result = capsys.readouterr().err.splitlines()[-1]
+    assert result.startswith("result: 3 images (1 train, 1 validation, 1 test); 11 items left out (2 x path outside")
+    assert result.endswith("rejected.csv")
 
 
 @pytest.mark.parametrize(
@@ -322,6 +324,7 @@ def test_everything_that_is_left_out_is_listed(
             "image,caption\nA.PNG,x\n",
             "none of the 1 listed photographs was found; the first is 'A.PNG', and there is 'a.png'",
         ),
+        ("image,caption\na,x\n", "the first is 'a', and there is 'a.png': add the ending to the names in the table"),
         ("image,caption\n", "no photograph with a caption is listed"),
         (b"image,caption\na.png,caf\xe9\n", "data.table.captions: not text in UTF-8: .*; save the table in"),
         (b"\xff\xfei\x00m\x00", "there are im"),

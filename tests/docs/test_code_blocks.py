@@ -120,7 +120,17 @@ OF_READERS = {
 }
 """The stems of files that a reader or another program makes."""
 OF_OTHER_PROGRAMS = {"--gpus", "--gres", "--signal", "--test-only", "--me", "--Format", "--no-deps", "--strict"}
-"""Options of sbatch, squeue, pip and twine."""
+OF_OTHER_PROGRAMS |= {
+    "--constraint",
+    "--dest",
+    "--no-index",
+    "--find-links",
+    "--revision",
+    "--local-dir",
+    "--bind",
+    "--tag",
+}
+"""Options of sbatch, squeue, pip, twine, hf, docker and apptainer."""
 
 
 def code_in_prose() -> Iterator[tuple[str, str]]:

@@ -23,6 +23,7 @@ def report(model: str = "attention", decoding: str = "beam", **values: float | N
 
 def add_experiment(path: Path, number: int) -> None:
     name = f"experiment-{number}"
+    (path.parent / name).mkdir()
     collect(path, tidy([report(bleu_4=number / 100)], name), name)
 
 
@@ -45,6 +46,9 @@ def test_written_and_read(tmp_path: Path) -> None:
 
 def test_collecting_replaces_only_the_experiments_own_rows(tmp_path: Path) -> None:
     path = tmp_path / "summary.csv"
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    collect(path, tidy([report(bleu_4=0.2)], "deleted"), "deleted")
     collect(path, tidy([report(bleu_4=0.3, cider=0.5)], "second"), "second")
     collect(path, tidy([report(bleu_4=0.1)], "first"), "first")
     collect(path, tidy([report(bleu_4=0.4)], "second"), "second")

@@ -144,6 +144,9 @@ def test_an_export_does_not_mix_with_another(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
+    np.savez(tmp_path / "whole.npz", cls=VECTORS)
+    with pytest.raises(UserError, match=r"'cls' does not say whose rows these are .*; give --ids"):
+        imported(tmp_path / "whole.npz")
     np.savez(tmp_path / "few.npz", **{"a.jpg": VECTORS[0], "z.jpg": VECTORS[1]})
     with pytest.raises(UserError, match=r"2 of 3 ids of the data set have no features, 'b.jpg' first"):
         imported(tmp_path / "few.npz", "--data", data)

@@ -381,7 +381,9 @@ def test_an_unknown_protocol_and_a_missing_package_are_one_line(monkeypatch: pyt
     assert "(nowhere://host/x)" in str(error.value)
     monkeypatch.delitem(_registry, "s3", raising=False)
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(UserError, match=r"^a package for s3 is not installed \(s3://host/x\); Install s3fs"):
+    with pytest.raises(
+        UserError, match=r"^a package for s3 is not installed \(s3://host/x\); pip install 'vitcapr\[s3\]'"
+    ):
         RemoteFolder("s3://host/x")
 
 

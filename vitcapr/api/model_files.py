@@ -18,6 +18,7 @@ from vitcapr.files import sha256_file
 from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.records import read_record, reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
+from vitcapr.loader import check_part
 from vitcapr.pipeline.records import RUNS, Run, read_run
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
@@ -119,6 +120,8 @@ class ModelFiles:
         if isinstance(trained, dict):  # How it was trained does not decide how it is opened; versions differ in keys.
             untrained = isinstance(how := trained.get("training"), dict) and how.get("phases") == []
             trained = {**trained, "training": {"phases": []} if untrained else {}}
+            if isinstance(architecture := trained.get("architecture"), str):
+                check_part("CAPTIONER", architecture, path)
         settings = parse(_SETTINGS[kind], {**card.settings, kind: trained}, path)
         return cls(folder, card.model_dump(), getattr(settings, kind), kind)
 

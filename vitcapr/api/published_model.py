@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from vitcapr.api.model_files import Kind, ModelFiles, decoding_runs
+from vitcapr.config.base import from_here
 from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, read_json, sha256_bytes, write_json, write_text
@@ -21,6 +22,7 @@ from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
+from vitcapr.loader import parts
 from vitcapr.progress import Reporter
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
 from vitcapr.store.writer import claimed, remove_partials
@@ -69,6 +71,8 @@ def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> None:
         UserError: the folder holds no model, or a file of its experiment is missing.
     """
     model = ModelFiles.open(folder.resolve())
+    if part := _part(model):
+        report.line(f"{part} is code and is not published; the page names it")
     with tempfile.TemporaryDirectory() as scratch:
         paths = {path.relative_to(model.experiment).as_posix(): path for path in _unchanged(model)}
         paths |= {path.relative_to(scratch).as_posix(): path for path in _written(model, Path(scratch))}
@@ -159,6 +163,18 @@ _TASKS = {
 }
 
 
+def _part(model: ModelFiles) -> str:
+    """Return the file of an extension that defines the captioner, from the folder of the study on; else empty."""
+    part = parts("CAPTIONER").get(getattr(model.model, "architecture", ""))
+    return "" if part is None else from_here(part.path)
+
+
+def read_page(folder: Path) -> str:
+    """Return the page of the model in ``folder``; of a published model, the page that came with it."""
+    page = folder.resolve().parent.parent / PAGE
+    return page.read_text(encoding="utf-8") if page.is_file() else model_page(ModelFiles.open(folder))
+
+
 def model_page(model: ModelFiles) -> str:
     """Return the README of a published model: scores with intervals and protocol, data, use."""
     from vitcapr.formats.manifest import SPLITS
@@ -174,6 +190,7 @@ def model_page(model: ModelFiles) -> str:
     page = Path(__file__).with_name("model_page.md").read_text(encoding="utf-8")
     return page.format(
         task=task,
+        code=f" The code of the network, `{part}` of the study, is not in it." if (part := _part(model)) else "",
         tag=tag,
         use=use,
         name=model.folder.name,

@@ -43,7 +43,8 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
         languages = listing.captions["language"].fillna("en")
         trained = listing.captions["image_row"].isin(listing.images.index[listing.images["split"] == "train"])
         read = trained & (listing.captions["text"] != "") & (languages == experiment.config.text.language)
-        sizes = listed_sizes(listing, source.root, data.to(Checks), section.limit)
+        sizes, left_out = listed_sizes(listing, source.root, data.to(Checks), section.limit)
+        print_lines(*([left_out] if left_out else []))
         return sizes, sorted(languages.unique()), int(read.sum())
 
 

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.api.model_files import ModelFiles
-from vitcapr.api.published_model import model_page, pull_model, push_model
+from vitcapr.api.published_model import pull_model, push_model, read_page
 from vitcapr.progress import Reporter, print_lines
 from vitcapr.store.remote_folder import RemoteFolder
 
@@ -32,4 +31,4 @@ def pull(url: Url, folder: Annotated[Path, typer.Argument(help="The folder to co
 @app.command()
 def page(model: Model) -> None:
     """Print the page of a model: scores with intervals and protocol, data set, backbone, use."""
-    print_lines(model_page(ModelFiles.open(model)).rstrip("\n"))
+    print_lines(read_page(model).rstrip("\n"))

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from vitcapr.config.base import Entry, Section
+from vitcapr.config.features import TRAINED
 from vitcapr.loader import ask, sections_to_run
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ def _unknown_entries(config: "ExperimentConfig", key: str, section: Section) -> 
             for entry in (mark for mark in field.metadata if isinstance(mark, Entry)):
                 names = inner if isinstance(inner, list) else _given(inner)
                 defined = getattr(config, entry.section)
-                yield from _undefined(place, names, defined)
+                usable: Collection[str] = defined
+                if entry.section == "backbones" and not getattr(config.data, config.data.dataset).has_objects:
+                    usable = [name for name in defined if defined[name].source != TRAINED] or defined
+                yield from _undefined(place, [name for name in names if name not in defined], usable)
                 if entry.section == "backbones" and not entry.mirrored:
                     yield from (
                         f"{place}: '{backbone}' mirrors its pictures; only the augmented views of a retriever may do so"
@@ -184,7 +188,7 @@ def _given(*values: V | None) -> list[V]:
 def _undefined(key: str, names: Iterable[str], defined: Collection[str]) -> Iterator[str]:
     for name in names:
         if name not in defined:
-            yield f"{key} names '{name}', which is not defined; defined: {sorted(defined)}"
+            yield f"{key} names '{name}', which is not defined; defined: {', '.join(sorted(defined)) or 'none'}"
 
 
 def _repeated(key: str, names: Iterable[str]) -> Iterator[str]:

@@ -49,7 +49,7 @@ def mistakes(model: type[Section], values: Any, error: ValidationError) -> Itera
     for problem in error.errors():
         absent = problem["type"] in ("missing", "extra_forbidden")
         key = spelled(_location(values, problem["loc"], absent))
-        text, remedy = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, ")), ""
+        text, remedy = _PLAIN.get(problem["type"], _in_plain_words(problem["msg"])), ""
         match problem["type"]:
             case "extra_forbidden":
                 yield _unknown(model, problem["loc"], key)
@@ -61,6 +61,10 @@ def mistakes(model: type[Section], values: Any, error: ValidationError) -> Itera
         remedy = remedy or f"it was {json.dumps(problem['input'], default=str)[:80]}"
         for line in text.split("\n"):
             yield (f"configuration key '{key}': {line}", remedy) if key else (line, "correct the configuration")
+
+
+def _in_plain_words(message: str) -> str:
+    return re.sub("^(Input|String|List|Dictionary|Set|Tuple) should", "it must", message.removeprefix("Value error, "))
 
 
 def _location(values: Any, location: Location, absent: bool) -> Location:
@@ -104,6 +108,8 @@ def _unknown(model: type[Section], location: Location, key: str) -> tuple[str, s
         needed = " or ".join(value for each in owners for value in choices_of(each))
         name = owners[0].chosen_by
         return f"configuration key '{key}' needs {name} {needed}", f"here, {name} is {above[-1]}"
+    if above and unknown in model.model_fields:
+        return f"unknown configuration key '{key}'", f"'{unknown}' is a key of the top level"
     known = {name for each in sections for name in each.model_fields}
     meant = {"lr": "learning_rate", "batch": "batch_images"}.get(str(unknown), str(unknown))
     remedy = did_you_mean(meant, sorted(known), "`vitcapr config parameters` lists the keys")

@@ -5,7 +5,7 @@ fit in memory.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -15,6 +15,7 @@ import pandas as pd
 
 from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.images import ImageSource, inspect_all
+from vitcapr.data.left_out import EMPTY_SPLIT, FILE, count_reasons
 from vitcapr.data.marks import marks_remark
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
@@ -102,11 +103,14 @@ class Checks:
     Attributes:
         max_pixels: see :func:`vitcapr.data.images.decode`.
         max_rejected: the share that may be left out of the captioned images, and of the rows of captions, because they
-            cannot be read.
+            cannot be read or, for captions, have no image or the id of an earlier one.
     """
 
     max_pixels: int = MAX_PIXELS
     max_rejected: float = 0.1
+
+
+_LOST_CAPTIONS = ("caption without an image", "duplicate caption id")
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,7 @@ def check(
     image_row = captions["image_row"].to_numpy()
     if join_copies and len(duplicates):
         reporter.line(f"{len(duplicates)} files hold the picture of another file; their captions are given to that")
-        rejected += zip(images["image_id"].iloc[duplicates], "the same image as " + path.iloc[first], strict=True)
+        rejected += zip(images["image_id"].iloc[duplicates], "copy of an image: " + path.iloc[first], strict=True)
         split[first[split[duplicates] == "test"]] = "test"
         single = ~np.isin(good, duplicates)
         good, size, digest = good[single], size[single], digest[single]
@@ -209,11 +213,11 @@ def _choose(
     captions, images, path = listing.captions, listing.images, listing.images["path"]
     reason = np.full(len(captions), "", object)
     reason[captions["text"] == ""] = "empty caption"
-    reason[captions["image_row"] < 0] = "caption without an image"
-    reason[repeated(captions["caption_id"])] = "duplicate caption id"
+    reason[captions["image_row"] < 0], reason[repeated(captions["caption_id"])] = _LOST_CAPTIONS
     _reject(captions["caption_id"], reason, rejected)
     odd = [row for row in listing.rejected if isinstance(row[1], OddRow)]
-    _raise_loss(odd, len(odd) + len(captions), "rows of captions", checks, None)
+    lost = [row for row in zip(captions["caption_id"], reason, strict=True) if row[1] in _LOST_CAPTIONS]
+    _raise_loss([*odd, *lost], len(odd) + len(captions), "rows of captions", checks, None)
     captions = take_rows(captions, np.flatnonzero(reason == ""))
     captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
     reason = np.full(len(images), "", object)
@@ -242,16 +246,10 @@ def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray,
 
 def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, where: Path | None) -> None:
     if len(lost) > checks.max_rejected * number:
-        what = f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {_count(lost, 3)}"
+        reasons = count_reasons((reason for _, reason in lost), 3)
+        what = f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {reasons}"
         remedy = f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}"
         raise UserError(what, where=where, remedy=remedy)
-
-
-def _count(lost: Rejected, most: int) -> str:
-    """Return the number of items for each of the commonest reasons."""
-    counts = Counter(reason for _, reason in lost)
-    more = f" and {len(counts) - most} more reasons" if len(counts) > most else ""
-    return ", ".join(f"{number} x {reason}" for reason, number in counts.most_common(most)) + more
 
 
 def _join(
@@ -285,15 +283,32 @@ def collect(
     limit: int | None,
     reporter: Reporter,
     join_copies: bool = False,
+    needed_splits: Mapping[str, str] | None = None,
 ) -> Path:
     """Write the manifest of the images and captions that :func:`check` keeps, and ``rejected.csv``.
 
     Returns the path of the manifest. Captions without a language are English.
+
+    Args:
+        needed_splits: the splits that later stages read, and what needs them.
+
+    Raises:
+        UserError: too much is left out (:func:`check`), or a needed split has no image.
     """
     for note in listing.notes:
         reporter.line(note)
     checked = check(listing, source, checks, reporter, join_copies=join_copies, limit=limit)
     images, captions = checked.images, checked.captions
+    splits = images["split"].value_counts()
+    listed = ", ".join(f"{splits[split]:,} {split}" for split in SPLITS if splits[split])
+    left_out = count_reasons(reason for _, reason in checked.rejected)
+    for split, purpose in (needed_splits or {}).items():
+        if len(images) and not splits[split]:
+            raise UserError(
+                f"no image is left in the split '{split}', which {purpose} needs",
+                where=f"{listed}; left out: {left_out or 'nothing'}",
+                remedy=EMPTY_SPLIT,
+            )
     manifest = write_manifest(
         directory,
         dataset=dataset,
@@ -303,20 +318,23 @@ def collect(
         rejected=checked.rejected,
         decoders=checked.decoders,
     )
-    splits = images["split"].value_counts()
-    reporter.line(f"{len(images)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))
-    if left_out := checked.rejected:
-        reporter.line(f"{len(left_out)} items left out, listed in {directory / 'rejected.csv'}: {_count(left_out, 5)}")
+    number = len(checked.rejected)
+    without = f"; {number:,} items left out ({left_out}), listed in {directory / FILE}" if number else ""
+    reporter.result(f"{len(images):,} images ({listed}){without}")
     return manifest
 
 
-def listed_sizes(listing: Listing, root: Path, checks: Checks, limit: int | None) -> Counter[str]:
-    """Return the number of images of each split that :func:`check` would read.
+def listed_sizes(listing: Listing, root: Path, checks: Checks, limit: int | None) -> tuple[Counter[str], str]:
+    """Return the number of images of each split that :func:`check` would read, and a line about what it leaves out.
 
-    It raises the errors that need no image.
+    The line is empty if nothing is left out. It raises the errors that need no image.
     """
-    _, rows, _ = _choose(listing, checks, root, limit, [])
-    return Counter(listing.images["split"].iloc[rows])
+    rejected = list(listing.rejected)
+    _, rows, reason = _choose(listing, checks, root, limit, rejected)
+    reasons = [*(each for _, each in rejected), *reason[reason != ""]]
+    line = f"{len(reasons):,} items will be left out, before any picture is opened: {count_reasons(reasons)}"
+    allowed = f"at most {100 * checks.max_rejected:g} % may be missing or damaged (data.max_rejected)"
+    return Counter(listing.images["split"].iloc[rows]), f"{line}; {allowed}" if reasons else ""
 
 
 def one_line(text: str) -> str:

@@ -50,12 +50,20 @@ def _missing(captioned: pd.DataFrame, listing: Listing, files: list[str]) -> str
         same = (file for file in files if PurePosixPath(file).name == PurePosixPath(tried).name)
         example = next(same, files[0] if files else None)
         there = f"there is '{example}'" if example else "there is no file"
+        if ending := next((end for file in files if (end := _ending(file, tried))), ""):
+            there = f"there is '{tried}{ending}': add the ending to the names in the table"
         return f"none of the {len(captioned)} listed photographs was found; the first is '{tried}', and {there}"
     if not listing.rejected:
         return "no photograph with a caption is listed"
     item, reason = listing.rejected[0]
     number = len(listing.rejected)
     return f"no photograph with a caption is listed; {number} items are left out, the first is '{item}': {reason}"
+
+
+def _ending(file: str, name: str) -> str:
+    """Return the ending that a name lacks to be that of the file; empty if it is another name."""
+    path = PurePosixPath(file)
+    return path.suffix if str(path.with_suffix("")) == name else ""
 
 
 def leave_out(listing: Listing, audit: Path, least: float) -> Listing:

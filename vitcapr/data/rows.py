@@ -228,8 +228,11 @@ def _json_lines(file: Path, columns: Columns, _: str | None) -> _Cells:
 
 
 def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
-    """Yield a list of objects."""
-    yield from _select(read_field({"table": read_json(file)}, "table", list), columns, file)
+    """Yield a list of objects; ``{image: [captions]}`` stands for one with the usual names."""
+    table = read_json(file)
+    if isinstance(table, dict):
+        table = [{"image": image, "caption": captions} for image, captions in table.items()]
+    yield from _select(read_field({"table": table}, "table", list), columns, file)
 
 
 def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:

@@ -1,6 +1,7 @@
 """The user's own photographs and captions: rows of a table -> images, captions and splits."""
 
 import posixpath
+import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +27,8 @@ from vitcapr.formats.containers import take_rows, text_columns
 
 EXPECTED = f"name the folder or zip of the images with {IMAGES_KEY}; the paths in a table are relative to it"
 _CAPTIONS_KEY, _COLUMNS_KEY, _DRAWN = "data.table.captions", "data.table.columns", "data.table.splits: hash"
+_BY_IMAGE = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*"')
+"""Begins the JSON ``{image: [captions]}``."""
 USUAL = {
     "image": ("image", "file_name", "filename", "image_path", "path", "file"),
     "caption": ("caption", "captions", "text"),
@@ -121,11 +124,12 @@ def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> 
 
 
 def _is_coco(file: Path) -> bool:
-    """Return whether a file is in COCO's form: a JSON object. A list of objects is a table."""
+    """Return whether a file is in COCO's form: a JSON object, but for {image: [captions]}. A list is a table."""
     if file.suffix.lower() != ".json" or not file.is_file():
         return False
     with suppress(UnicodeDecodeError), open_text(file) as stream:
-        return stream.read(100).lstrip().startswith("{")
+        start = stream.read(4096).lstrip()
+        return start.startswith("{") and not _BY_IMAGE.match(start)
     return False
 
 

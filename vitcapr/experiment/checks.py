@@ -16,6 +16,7 @@ from vitcapr.config.base import find_backbone
 from vitcapr.config.captioner import LanguageModelCaptionerConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.training import CaptionerPhaseConfig
+from vitcapr.data.left_out import EMPTY_SPLIT
 from vitcapr.encoders import checkpoint_kinds
 from vitcapr.encoders.checkpoint_kinds import (
     OPEN_CLIP_CONFIG,
@@ -24,7 +25,6 @@ from vitcapr.encoders.checkpoint_kinds import (
     check_text_encoder,
 )
 from vitcapr.errors import UserError
-from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
 from vitcapr.loader import ask, sections_to_run
 from vitcapr.pipeline.paths import can_only_be_a_folder, gpu_exists, stores_root
@@ -317,16 +317,11 @@ def empty_splits(experiment: "Experiment", sizes: Counter[str]) -> Iterator[User
     Args:
         sizes: the number of images of each split.
     """
-    config, models = experiment.config, experiment.models
-    trained = [*models.trained_captioners, *models.needed_retrievers, *models.needed_dual_encoders]
-    needed = {TRAIN: "training", VALIDATION: "training"} if trained else {}
-    needed |= dict.fromkeys(models.splits, "run.splits")
-    needed |= {split: "tuning" for split in models.needed_splits if split not in needed}
     listed = ", ".join(f"{number} {split}" for split, number in sizes.items() if number)
-    for split, purpose in needed.items():
+    for split, purpose in experiment.models.split_uses.items():
         if not sizes[split]:
             yield UserError(
                 f"no image is in the split '{split}', which {purpose} needs",
-                where=f"data.{config.data.dataset}: {listed or 'no image'}",
-                remedy="use more images or other shares, or set run.splits to splits that have images",
+                where=f"data.{experiment.config.data.dataset}: {listed or 'no image'}",
+                remedy=EMPTY_SPLIT,
             )

@@ -68,6 +68,14 @@ class Models(ScoredModels):
         return unique([*self.splits, *tuned, *learnt, *(self.pooled_splits if self.config.run.pools else [])])
 
     @property
+    def split_uses(self) -> dict[str, str]:
+        """What needs images of a split, by split."""
+        trained = [*self.trained_captioners, *self.needed_retrievers, *self.needed_dual_encoders]
+        training = dict.fromkeys([TRAIN, VALIDATION] if trained else [], "training")
+        scored = {} if self.data_alone else dict.fromkeys(self.splits, "run.splits")
+        return {**dict.fromkeys([] if self.data_alone else self.needed_splits, "tuning"), **scored, **training}
+
+    @property
     def decodings(self) -> list[str]:
         """The decodings whose captions are shown and scored."""
         return unique(self.config.run.decodings)

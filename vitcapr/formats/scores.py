@@ -175,7 +175,7 @@ def tidy(reports: Sequence[Mapping[str, Any]], experiment: str) -> pd.DataFrame:
 def collect(path: Path, table: pd.DataFrame, experiment: str) -> None:
     """Put an experiment's rows in place of those it had in the summary that all experiments share.
 
-    Experiments that end together wait for one another.
+    The rows of an experiment whose folder is deleted go. Experiments that end together wait for one another.
 
     Raises:
         UserError: another process held the summary for a minute.
@@ -187,7 +187,8 @@ def collect(path: Path, table: pd.DataFrame, experiment: str) -> None:
             others = []
             if path.exists():
                 present = read_summary(path)
-                others = [present[present["experiment"] != experiment]]
+                kept = [name for name in present["experiment"].unique() if (path.parent / name).is_dir()]
+                others = [present[present["experiment"].isin(kept) & (present["experiment"] != experiment)]]
             together = pd.concat([*others, table], ignore_index=True)
             write_summary(path, together.sort_values("experiment", kind="stable", ignore_index=True))
     except Timeout as error:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 from PIL import Image
 
 import vitcapr
 from vitcapr.data.images import data_url, thumbnail
+from vitcapr.data.left_out import FILE, count_reasons
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.formats.tables import Table, row
 from vitcapr.pipeline.records import RUNS, Records, Run
@@ -82,6 +84,12 @@ def data_line(data: Manifest, language: str) -> str:
     used, others = int((data.captions["language"] == language).sum()), len(data.captions)
     captions = f"{used:,} captions" + (f" in use (of {others:,}: those in {language})" if used < others else "")
     return f"{data.dataset}: {len(data.images):,} pictures ({splits}), {captions}"
+
+
+def left_out_line(data: Path) -> str:
+    """Describe what the data set of this folder leaves out; empty if it leaves out nothing."""
+    reasons = pd.read_csv(data / FILE, keep_default_na=False)["reason"].tolist()
+    return f"{len(reasons):,} items ({count_reasons(reasons)}): data/{FILE}" if reasons else ""
 
 
 def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again: str, **sections: Any) -> str:

@@ -87,7 +87,7 @@ def first_page(
     from vitcapr.report import first_page_examples as examples
     from vitcapr.report.answers import answers
     from vitcapr.report.figures.examples import Choice, open_images
-    from vitcapr.report.first_page import cost, data_line, to_html
+    from vitcapr.report.first_page import cost, data_line, left_out_line, to_html
     from vitcapr.report.score_tables import difference_table, score_tables
 
     data, scores = read_manifest(manifest), read_summary(summary)
@@ -112,7 +112,11 @@ def first_page(
         title=page.parent.name,
         folder=str(page.parent),
         again=command,
-        facts=[("data", data_line(data, settings.language)), *settings.facts.items()],
+        facts=[
+            ("data", data_line(data, settings.language)),
+            *([("left out", left_out)] if (left_out := left_out_line(manifest.parent)) else []),
+            *settings.facts.items(),
+        ],
         answers=answers(scores, split, compared),
         scores=[*score_tables(scores), *tables, *examples.seed_tables(scores, settings.seeded)],
         curves=examples.training_pictures(histories or {}, cards or {}),

@@ -30,6 +30,8 @@ _MOST_ARRAYS = 64
 """A file of more arrays has one an image; they are not all read to look for ids."""
 _PER_IMAGE = "features"
 """The name of an array that has none in its file, one entry an image."""
+_OF_ALL = re.compile(r"(?:cls|patches)(?:_\d+)?|text|features|embeddings|(?:image|text)_(?:features|embeddings)")
+"""Names of arrays over all images."""
 _PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin")
 
 
@@ -149,6 +151,9 @@ def _by_name(kind: str, source: Path, arrays: Mapping[str, Any], ids: Sequence[s
         if key == "caption_id" and of == "images":
             raise UserError("the rows are captions, by 'caption_id'", where=source, remedy="give --of captions")
         ids = _texts(arrays[key][:], f"{source}, {key}")
+    if ids is None and all(map(_OF_ALL.fullmatch, arrays)):
+        what = f"'{next(iter(arrays))}' does not say whose rows these are"
+        raise UserError(what, where=source, remedy="give --ids, or write the ids beside it as image_id")
     if ids is None:
         return _one_each(kind, (source,), {name: partial(arrays.__getitem__, name) for name in arrays})
     # A member of an .npz cannot be mapped; each array is in memory once.

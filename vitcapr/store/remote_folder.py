@@ -29,6 +29,8 @@ T = TypeVar("T")
 MOST_OF_A_LIST = 64 * 2**20
 """Bytes of a list of files: a million digests."""
 _HTTP = ("http", "https")
+_EXTRAS = {"s3": "s3", "gs": "gs", "gcs": "gs", "sftp": "ssh", "ssh": "ssh", **dict.fromkeys(_HTTP, "http")}
+"""The extra of vitcapr that installs the client of a protocol."""
 _ATTEMPTS = 3
 _SAMPLE = 64 * 2**20
 """Bytes of files that a push finds on a server and reads back."""
@@ -76,7 +78,9 @@ class RemoteFolder:
             fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True, **options)
         except ImportError as error:
             what = f"a package for {self._protocol} is not installed"
-            raise UserError(what, where=self.url, remedy=self._hide(error)) from error
+            extra = _EXTRAS.get(self._protocol)
+            remedy = f"pip install 'vitcapr[{extra}]'" if extra else self._hide(error)
+            raise UserError(what, where=self.url, remedy=remedy) from error
         except ValueError as error:
             raise UserError(f"not a place that fsspec knows: {self._hide(error)}", where=self.url) from error
         except Exception as error:  # Each protocol has its own errors for a server that is not there.

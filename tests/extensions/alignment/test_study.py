@@ -160,7 +160,7 @@ def test_the_atlas_shows_what_the_alignments_measured(made: dict[str, Path], tmp
         metrics={"vit/cls": tmp_path / "metrics.json"},
         pictures=pictures,
         table=tmp_path / "atlas.md",
-        values=tmp_path / "atlas.csv",
+        numbers=tmp_path / "atlas.csv",
     )
     atlas = pd.read_csv(tmp_path / "atlas.csv")
     assert atlas[["text", "family"]].apply(tuple, axis=1).tolist() == list(

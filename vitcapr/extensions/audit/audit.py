@@ -97,7 +97,7 @@ def audit(data: Manifest, images: FeatureStore, texts: FeatureStore, reporter: R
     facts = caption_facts(data.caption_parts(), texts.attributes.get("max_length") or np.inf)
     owner = facts["image_row"].to_numpy()
     stores = suspicion.PairedStores(vectors, texts["text"], np.bincount(owner, minlength=len(vectors)))
-    with reporter.track("audit", 2 * len(facts), "captions") as tracker:
+    with reporter.track("audit", 2 * len(facts), "comparisons") as tracker:
         pairs, null, better_image, better_caption = suspicion.measure(stores, advance=tracker.advance)
     share = suspicion.wrong_share(pairs, null, owner)
     scores = pd.DataFrame({"suspicion": pairs})

@@ -36,6 +36,7 @@ class Number(_Closed):
     """
 
     printed: str
+    """A plus sign after it is a lower bound."""
     unit: Unit
     notes: tuple[str, ...] = ()
 
@@ -47,7 +48,7 @@ class Number(_Closed):
     @property
     def value(self) -> float:
         """Value in this project's units: fractions, and ranks."""
-        number = Decimal(self.printed)
+        number = Decimal(self.printed.rstrip("+"))
         return float(number.scaleb(-2) if self.unit == "percent" else number)
 
 

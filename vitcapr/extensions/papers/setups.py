@@ -44,10 +44,18 @@ _COLUMNS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "captioner.embedding_dim": "{} dimensions",
             "model.text.word_vectors": "{}",
             "model.text.encoder": "features of {}",
+            "model.text.*.source": "{}",
             "model.text.word_dim": "{} dimensions",
         },
     ),
-    "longest_caption": ("longest caption", {f"{_PHASE}.max_length": "{}", "model.text.max_length": "{}"}),
+    "trained": (
+        "trained layers",
+        {"model.image.top_layers": "image: {}", "model.text.*.top_layers": "text: {}"},
+    ),
+    "longest_caption": (
+        "longest caption",
+        {f"{_PHASE}.max_length": "{}", "model.text.max_length": "{}", "model.text.*.max_length": "{}"},
+    ),
     "best_loss": ("best validation score", {}),
 }
 """The columns of the training set-ups: title, and the keys of a card whose values a cell shows, with the words around
@@ -76,7 +84,7 @@ def read_training_setup(card: Path) -> dict[str, str]:
 
 
 def value_at(values: Any, key: str) -> Any:
-    """Return the value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list.
+    """Return the value at a dotted key; names may hold dots, and ``*`` gives those of all entries of a list or section.
 
     >>> value_at({"rate_0.1": {"phases": [{"epochs": 1}, {"epochs": 2}]}}, "rate_0.1.phases.*.epochs")
     [1, 2]
@@ -90,6 +98,8 @@ def value_at(values: Any, key: str) -> Any:
         entry, _, rest = key.partition(".")
         return [value_at(one, rest) for one in values] if entry == "*" else value_at(values[int(entry)], rest)
     if isinstance(values, Mapping):
+        if key.startswith("*."):
+            return [value_at(one, key[2:]) for one in values.values() if isinstance(one, Mapping)]
         for name in values:
             if key == name or key.startswith(f"{name}."):
                 return value_at(values[name], key[len(name) + 1 :])
@@ -102,8 +112,8 @@ def _cell(settings: Mapping[str, Any], keys: Mapping[str, str]) -> str:
         with suppress(KeyError):
             value = value_at(settings, key)
             phases = value if isinstance(value, list) else [value]
-            if any(one is not None for one in phases):
-                values = [_shown(one) for one in phases]
+            if any(one is not None for one in phases) or (phases and key.endswith("top_layers")):
+                values = ["all" if key.endswith("top_layers") and one is None else _shown(one) for one in phases]
                 same = len(set(values)) == 1 and not key.endswith("epochs")
                 parts.append(words.format(values[0] if same else ", then ".join(values)))
     return "; ".join(parts) or NOTHING

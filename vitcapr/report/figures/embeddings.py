@@ -122,7 +122,7 @@ def spaces(systems: Mapping[str, Embeddings]) -> Figure:
     figure = style.new_figure(style.PAGE_WIDTH, 0.3 + rows * 2.5)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     for number, (axes, (name, embedded)) in enumerate(zip(panels, systems.items(), strict=False)):
-        first, second = _draw_components(axes, embedded.images, embedded.captions, name)
+        first, second = _draw_components(axes, embedded.images, embedded.captions, name, style.ORANGE)
         # Every panel has components of its own; numbers stand where there is no panel below or to the left.
         axes.set_title(
             f"{style.in_print(name)}\ndistance of the means {_gap(embedded):.2f}\nvariance {first} and {second}",
@@ -183,10 +183,14 @@ def first_pairs(embedded: Embeddings, count: int) -> tuple[NDArray[np.intp], NDA
 
 
 def _draw_components(
-    axes: Axes, images: NDArray[np.float32], captions: NDArray[np.float32], title: str
+    axes: Axes, images: NDArray[np.float32], captions: NDArray[np.float32], title: str, color: str = style.GREEN
 ) -> tuple[str, str]:
-    """Draw both clouds on their first two components, with labels; returns their shares of the variance."""
-    clouds = (("captions", captions, style.GREEN, "s"), ("images", images, style.BLUE, "o"))
+    """Draw both clouds on their first two components, with labels; returns their shares of the variance.
+
+    Args:
+        color: of the captions, as the papers have it: green in figure 17 of ViTCap-R, orange in figure 3 of BLIP-2.
+    """
+    clouds = (("captions", captions, color, "s"), ("images", images, style.BLUE, "o"))
     if images.shape[1] == captions.shape[1]:
         together = _analysis(np.concatenate((images, captions)))
         analyses = [together, together]

@@ -32,7 +32,7 @@ def _captioners(experiment: Experiment) -> dict[str, str]:
 
 @Drawing(
     files=lambda _: ["atlas/atlas"],
-    tables={"table": "atlas/atlas.md", "values": "atlas/atlas.csv"},
+    tables={"table": "atlas/atlas.md", "numbers": "atlas/atlas.csv"},
     inputs=lambda experiment: {
         **{
             kind: {read: f"{_ROOT}/alignments/{name}/{kind}.csv" for read, name in _alignments(experiment).items()}
@@ -54,7 +54,7 @@ def draw_atlas(
     similarity: dict[str, In[kinds.TableFile]],
     seconds: dict[str, In[kinds.TableFile]],
     table: Annotated[Out[kinds.TableFile], "atlas.md: every input with intervals and processor seconds, for people"],
-    values: Annotated[Out[kinds.TableFile], "atlas.csv: the same numbers, a row for each input and family"],
+    numbers: Annotated[Out[kinds.TableFile], "atlas.csv: the same numbers, a row for each input and family"],
     metrics: dict[str, In[kinds.MetricsFile]] | None = None,
 ) -> Pictures:
     """Compare every layer, token and encoder that the alignments read: a heat map, and tables."""
@@ -64,6 +64,6 @@ def draw_atlas(
     from vitcapr.formats.containers import frame_to_csv
 
     atlas, captioners = read_atlas(intervals, similarity, seconds), read_captioners(metrics or {})
-    write_text(values, frame_to_csv(atlas))
+    write_text(numbers, frame_to_csv(atlas))
     write_text(table, atlas_page(atlas, captioners))
     return heat_map(atlas, captioners)
