@@ -23,7 +23,7 @@ from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
 from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
 from vitcapr.models.interface import Memory, State, Step
-from vitcapr.training.captioner import model_arguments
+from vitcapr.training.captioner_task import model_arguments
 
 VOCABULARY, PATCHES, WIDTH, BATCH = 3000, 196, 192, 64
 PAD, START, END, UNKNOWN = 0, 1, 2, 3

@@ -25,11 +25,11 @@ from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.inputs import peak_mb
 from vitcapr.data.images import ImageSource
-from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate
+from vitcapr.encoders.devices import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.image_towers import model_image_size
-from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.network_checks import ImageEncoder
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.progress import Reporter

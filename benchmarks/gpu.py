@@ -26,7 +26,7 @@ from benchmarks.decoding import END, LONGEST, PAD, PATCHES, START, UNKNOWN, WIDT
 from benchmarks.inputs import VIT_BASE, VIT_LARGE, VIT_TINY, measured, peak_mb, render_jpegs, write_vit
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
-from vitcapr.encoders.precision import autocast, dtype_name, resolve_device
+from vitcapr.encoders.devices import autocast, dtype_name, resolve_device
 
 RESULTS = Path("results")
 PHOTOGRAPHS, SIDE = 750, 448

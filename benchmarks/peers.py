@@ -51,7 +51,7 @@ from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.metrics.ranks import CaptionOwners, rank_matches
-from vitcapr.metrics.retrieval import recall
+from vitcapr.metrics.retrieval_measures import recall
 from vitcapr.store.reader import FeatureArray
 
 BUFFER = 1000

@@ -37,7 +37,7 @@ from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.data.collect import Checks, collect
 from vitcapr.data.readers import list_data_set
-from vitcapr.encoders.base import NO_GRID
+from vitcapr.encoders.network_checks import NO_GRID
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.containers import text_columns
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest

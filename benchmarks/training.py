@@ -30,14 +30,14 @@ from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import PAD
 from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
-from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
+from vitcapr.encoders.devices import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.architectures import patch_attention
 from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
 from vitcapr.models.attention_scores import Scoring, patch_scores
 from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.store.reader import FeatureArray
-from vitcapr.training.captioner import CaptionerTask, Step, model_arguments
+from vitcapr.training.captioner_task import CaptionerTask, Step, model_arguments
 
 VOCABULARY = 2500
 _clock = time.perf_counter if torch.cuda.is_available() else time.process_time

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from vitcapr.encoders import staging
+from vitcapr.encoders import devices
 from vitcapr.training.loop import Trainer
 
 _WAITS = {
@@ -52,12 +52,12 @@ class _Waits(TorchFunctionMode):
 
 @contextmanager
 def no_waits(allowed: bool = False) -> Iterator[list[str]]:
-    """Inside, this thread must not wait for a tensor that :func:`staging.to_device` gave, or for a weight.
+    """Inside, this thread must not wait for a tensor that :func:`devices.to_device` gave, or for a weight.
 
     If it is ``allowed``, the list has what waited. On a GPU, ``torch.cuda.set_sync_debug_mode`` finds the same
     (``make test-gpu``).
     """
-    real = staging.to_device
+    real = devices.to_device
     users = [module for name, module in sys.modules.items() if name.startswith("vitcapr.")]
     with pytest.MonkeyPatch.context() as patched, _Waits(allowed) as found:
         for module in users:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from vitcapr.data.bilingual_pairs import detect_language, list_table
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
-from vitcapr.data.pairs import detect_language, list_table
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 

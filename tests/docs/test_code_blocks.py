@@ -30,7 +30,7 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
 from vitcapr.experiment.experiment import read_merged
-from vitcapr.metrics.base import TokenisedCaptions
+from vitcapr.metrics.caption_metric import TokenisedCaptions
 from vitcapr.pipeline.stage import find_stage
 
 NOT_CODE = {

@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForImageClassification, PreTrainedModel
 
-from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.image_towers import Backbone
+from vitcapr.encoders.network_checks import ImageEncoder
 from vitcapr.errors import UserError
 
 SIZE = 42

@@ -13,8 +13,8 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, GemmaTokenizer
 from transformers.models.siglip2.image_processing_pil_siglip2 import Siglip2ImageProcessorPil
 
 from tests.encoders.two_towers import bert_tokenizer
-from vitcapr.encoders.base import blocks, check_images
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
+from vitcapr.encoders.network_checks import blocks, check_images
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.encoders.text_encoders import TextRecipe
 from vitcapr.errors import UserError

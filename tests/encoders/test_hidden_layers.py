@@ -16,7 +16,7 @@ from tests.checkpoints import save_checkpoint, tiny_vit
 from tests.encoders.two_towers import clip, siglip
 from tests.store.test_growing import to_do, with_pictures
 from vitcapr.encoders.image_encoders import load_image_encoder
-from vitcapr.encoders.photographs import open_like
+from vitcapr.encoders.image_recipe import open_like
 from vitcapr.errors import UserError
 from vitcapr.store.statistics import statistics
 

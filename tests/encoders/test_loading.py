@@ -10,8 +10,8 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from tests.checkpoints import save_bert
+from vitcapr.encoders.checkpoint_kinds import check_text_encoder
 from vitcapr.encoders.checkpoints import load_half, open_tokenizer, read_config
-from vitcapr.encoders.kinds import check_text_encoder
 from vitcapr.encoders.loading import one_at_a_time
 from vitcapr.errors import UserError
 

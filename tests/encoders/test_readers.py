@@ -12,9 +12,9 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from tests.checkpoints import save_bert
-from vitcapr.encoders import kinds
+from vitcapr.encoders import checkpoint_kinds
+from vitcapr.encoders.checkpoint_kinds import library
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
-from vitcapr.encoders.kinds import library
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.encoders.text_encoders import TextRecipe
 from vitcapr.errors import UserError
@@ -165,7 +165,7 @@ def test_the_version_of_an_optional_reader_counts_where_it_reads(
     (tmp_path / name).write_text(json.dumps(content))
     made_of = []
     for release in ("1.0", "1.1"):
-        monkeypatch.setattr(kinds, "version", lambda asked, release=release: f"{release} of {asked}")
+        monkeypatch.setattr(checkpoint_kinds, "version", lambda asked, release=release: f"{release} of {asked}")
         assert library(tmp_path) == f"{distribution} {release} of {distribution}"
         settings = ExtractTextSettings.model_validate({"text_encoder": {"source": str(tmp_path)}})
         made_of.append(fingerprint(find_stage("extract_text"), settings, {}, tmp_path)["files"])
@@ -227,7 +227,7 @@ def test_a_sentence_encoder_is_read_as_published(
     recipe = TextRecipe(str(folder), CPU, pool="auto", prompt=prompt, **shared)
     assert (recipe.attributes["pool"], recipe.attributes.get("prompt", "")) == ("modules.json", used)
     assert (recipe.note is None) == bool(used or not options)
-    assert recipe.attributes["library"] == f"sentence-transformers {kinds.version('sentence-transformers')}"
+    assert recipe.attributes["library"] == f"sentence-transformers {checkpoint_kinds.version('sentence-transformers')}"
     plain = TextRecipe(str(folder), CPU, pool="mean", **shared)
     assert "library" not in plain.attributes
     assert plain.attributes["weights_sha256"] != recipe.attributes["weights_sha256"]

@@ -23,7 +23,7 @@ from transformers import (
 from tests.checkpoints import Experiment
 from tests.encoders.two_towers import CHECKPOINTS, QUERIES, ROOM, SIZE, TEXTS, clip, load_text, t5_tokenizer
 from vitcapr.encoders.image_encoders import load_image_encoder
-from vitcapr.encoders.photographs import open_like
+from vitcapr.encoders.image_recipe import open_like
 from vitcapr.errors import UserError
 
 WHOLE = {"clip": CLIPModel, "siglip": SiglipModel, "blip2_t5": Blip2ForConditionalGeneration}

@@ -26,7 +26,7 @@ from vitcapr.config.training import (
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.loader import extension_parts
-from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.models.dual_encoder_model import build_dual_encoder
 from vitcapr.models.interface import build_captioner
 from vitcapr.pipeline import code as hashing
 from vitcapr.progress import Reporter

@@ -33,7 +33,7 @@ from vitcapr.stages.seal import seal
 from vitcapr.store import fill
 from vitcapr.store.reader import open_features
 from vitcapr.training import distributed
-from vitcapr.training.captioner import CaptionerTask
+from vitcapr.training.captioner_task import CaptionerTask
 from vitcapr.training.distributed import joined
 from vitcapr.training.loop import Position, Trainer
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.metrics import java
-from vitcapr.metrics.base import Caption
+from vitcapr.metrics.caption_metric import Caption
 
 CANDIDATES = [
     "a black dog runs through the snow",

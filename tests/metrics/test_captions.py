@@ -14,8 +14,8 @@ from pycocoevalcap.rouge.rouge import Rouge
 
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
-from vitcapr.metrics.base import Caption
 from vitcapr.metrics.candidates import CandidateScores
+from vitcapr.metrics.caption_metric import Caption
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.meteor import find_paraphrases, measure_of, meteor_of, write_paraphrases

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from vitcapr.metrics.base import TokenisedCaptions
+from vitcapr.metrics.caption_metric import TokenisedCaptions
 from vitcapr.metrics.captions import diversity
 from vitcapr.text.normalise import words_of
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from vitcapr.metrics import java
-from vitcapr.metrics.base import Caption
 from vitcapr.metrics.bootstrap import interval
+from vitcapr.metrics.caption_metric import Caption
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import dangling_share

@@ -10,7 +10,7 @@ from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
-from vitcapr.metrics.base import Caption
+from vitcapr.metrics.caption_metric import Caption
 from vitcapr.metrics.captions import spice
 from vitcapr.metrics.java import meteor_statistics, tokenize
 

@@ -8,7 +8,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS, collect, read_summary, tidy, write_summary
-from vitcapr.metrics.base import ORACLE
+from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.report.score_tables import new_scores, score_tables, scores_page
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from transformers import BertConfig, BertModel, ViTConfig, ViTModel
 
-from vitcapr.models.dual_encoder import DualEncoder
+from vitcapr.models.dual_encoder_model import DualEncoder
 from vitcapr.models.finetuned_towers import (
     FinetunedImageTower,
     FinetunedTextTower,

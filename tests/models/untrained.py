@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from tests.models.networks import tiny_network
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.models.interface import Captioner, build_captioner
-from vitcapr.training.captioner import model_arguments
+from vitcapr.training.captioner_task import model_arguments
 
 
 def configured(kind: Any, **settings: Any) -> AnyCaptionerConfig:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import pytest
 
 from tests.checkpoints import snapshot
-from vitcapr.commands import gc, record_differences, why
+from vitcapr.commands import gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
@@ -191,7 +191,7 @@ def test_other_threads_train_again_and_diff_says_so(toys: Toys, monkeypatch: pyt
         toys.run(0.5, experiment)
         assert toys.trainings == trainings
     one, two = (Records(Path("results") / name) for name in ("a", "b"))
-    assert "  threads 1 -> 2" in record_differences.compare_experiments(one, two)
+    assert "  threads 1 -> 2" in why.compare_experiments(one, two)
 
 
 def test_an_input_that_changes_while_a_stage_runs_is_no_result(toys: Toys) -> None:
@@ -319,8 +319,8 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
     toys.run(0.25, "b")
     copies = Path("results/a/out/copy"), Path("results/b/out/copy")
     causes = ["read weights: another content (train/model)", "  rate 0.5 -> 0.25", "the files differ"]
-    assert record_differences.compare(*copies) == causes
-    assert record_differences.compare(copies[0], copies[0]) == ["the files are the same, byte for byte"]
+    assert why.compare(*copies) == causes
+    assert why.compare(copies[0], copies[0]) == ["the files are the same, byte for byte"]
 
 
 def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, printed: Printed) -> None:

@@ -17,7 +17,7 @@ from vitcapr.files import write_json
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import DIFFERENCES
 from vitcapr.formats.tables import Cell, Table, row
-from vitcapr.metrics.base import ORACLE
+from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.pipeline.records import read_runs
 from vitcapr.progress import format_seconds
 from vitcapr.report.answers import Answer, answers

@@ -10,7 +10,7 @@ from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import DIFFERENCES, write_metrics, write_per_image
-from vitcapr.metrics.base import ORACLE
+from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.pipeline.records import Run
 from vitcapr.pipeline.result_cache import ResultCache
 from vitcapr.report.answers import since_the_last_run

@@ -96,7 +96,7 @@ CHANGES = {
     # The state is saved so often that a kill comes between two steps.
     "vitcapr/training/loop.py": ("_SAVE_STEPS = 200", "_SAVE_STEPS = 5"),
     # Slurm starts a job again on a machine of another generation, while there is this file.
-    "vitcapr/encoders/precision.py": (
+    "vitcapr/encoders/devices.py": (
         "else cpu_has_bfloat16()",
         'else not Path("older").exists()',
     ),

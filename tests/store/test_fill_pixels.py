@@ -20,7 +20,7 @@ from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import MemoryArray
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.data.images import ImageSource
-from vitcapr.encoders.photographs import preprocessing_of
+from vitcapr.encoders.image_recipe import preprocessing_of
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest

@@ -13,7 +13,7 @@ import torch
 
 from tests.checkpoints import run_features, save_bert, save_checkpoint, tiny_vit
 from vitcapr.config.features import BackboneConfig, TextEncoderConfig
-from vitcapr.encoders.photographs import image_recipe
+from vitcapr.encoders.image_recipe import image_recipe
 from vitcapr.encoders.text_encoders import TextRecipe
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.store.fill import StorePlan

@@ -254,7 +254,9 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
     run_features("pull", elsewhere, "--arrays", "cls")
     with monkeypatch.context() as without_model:
-        without_model.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
+        without_model.setattr(
+            "vitcapr.encoders.image_recipe.load_image_encoder", lambda *_, **__: pytest.fail("loaded")
+        )
         with pytest.raises(pytest.fail.Exception, match="loaded"):
             experiment.extract()
         run_features("pull", elsewhere)

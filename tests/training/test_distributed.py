@@ -28,10 +28,10 @@ from vitcapr.config.training import (
 )
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.models.dual_encoder_model import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
-from vitcapr.training.captioner import CaptionerTask
+from vitcapr.training.captioner_task import CaptionerTask
 from vitcapr.training.distributed import joined
 from vitcapr.training.outcome import TrainingJob
 from vitcapr.training.retriever_task import RetrieverTask

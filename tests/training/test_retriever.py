@@ -13,7 +13,7 @@ from vitcapr.batches.image_batches import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import WordTexts
 from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig, TrainingConfig
-from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.models.dual_encoder_model import DualEncoder, build_dual_encoder
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, mined_loss, structure_loss
 from vitcapr.training.retriever import sample_rows
 from vitcapr.training.retriever_task import RetrieverTask, mix, recalls

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tests.data_sets import token_table
 from tests.models.untrained import untrained
-from vitcapr.encoders.precision import autocast
+from vitcapr.encoders.devices import autocast
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.interface import Captioner
 from vitcapr.training.self_critical import CiderReward, SelfCritical

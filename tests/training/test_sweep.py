@@ -12,10 +12,10 @@ import torch
 from tests.checkpoints import snapshot
 from tests.training.trained import feature_task
 from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig, TrainingConfig
-from vitcapr.encoders import precision
+from vitcapr.encoders import devices
 from vitcapr.errors import Preempted
 from vitcapr.formats.model import read_model
-from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.models.dual_encoder_model import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.loop import Diverged
 from vitcapr.training.outcome import TrainingJob, with_rate
@@ -151,7 +151,7 @@ def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path) -> None:
     (state,) = (tmp_path / "parts/checkpoint").iterdir()
     before = snapshot(state)
     assert job(tmp_path / "parts", text).dtype("auto") == torch.float32
-    assert bool(text.getvalue()) == precision.cpu_has_bfloat16(), "another machine keeps the arithmetic and says so"
+    assert bool(text.getvalue()) == devices.cpu_has_bfloat16(), "another machine keeps the arithmetic and says so"
     sweep(tmp_path / "parts", make_task, dtype=torch.bfloat16, output=text)
     assert f"an unfinished training with precision float32 is kept until this one ends ({state})" in text.getvalue()
     assert snapshot(state) == before

@@ -15,7 +15,7 @@ from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.config.training import RetrieverPhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
-from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.models.dual_encoder_model import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.loop import Position, Trainer
 from vitcapr.training.retriever_task import RetrieverTask

@@ -29,9 +29,9 @@ from vitcapr.formats.captions import (
 from vitcapr.formats.identity import match_images
 from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle, one_line
-from vitcapr.metrics.comparison import compare_systems, scored_system
+from vitcapr.metrics.caption_metric import ENGLISH, ORACLE, is_oracle, one_line
 from vitcapr.metrics.scoring import score_captions, select_metrics
+from vitcapr.metrics.system_comparison import compare_systems, scored_system
 from vitcapr.text.normalise import units_of
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")

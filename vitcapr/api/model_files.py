@@ -25,7 +25,7 @@ from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.store.writer import TERMS
 
 if TYPE_CHECKING:
-    from vitcapr.encoders.photographs import PhotographEncoder
+    from vitcapr.encoders.image_recipe import PhotographEncoder
 
 Kind = Literal["captioner", "retriever"]
 
@@ -136,7 +136,7 @@ class ModelFiles:
         Raises:
             UserError: the architecture of the card is not that of its settings.
         """
-        from vitcapr.training.captioner import model_arguments
+        from vitcapr.training.captioner_task import model_arguments
         from vitcapr.training.retriever import architecture_of
 
         with reading(self.folder / CARD, f"the card of a {self.kind}", "train the model"):
@@ -200,7 +200,7 @@ class ModelFiles:
 
     def encoders(self, stores: Sequence[Path], device: Any, backbone: str | None) -> "list[PhotographEncoder]":
         """Return the encoders that compute the features of photographs, one for each store; imports torch."""
-        from vitcapr.encoders.photographs import open_like
+        from vitcapr.encoders.image_recipe import open_like
 
         with reading(self.folder, f"a {self.kind} with its backbone", "publish it"):
             attributes = [read_sealed(path)["attributes"] for path in stores]

@@ -16,7 +16,7 @@ UNCHECKED = "content:unchecked"
 """Part of the protocol of a score whose pairs the user answers for."""
 REMEDY = "correct the order, or, if the pairs are right, answer with --without-content-check (content_check=False)"
 _CLEARLY_SHARED = 10.0
-"""Strength of references with other references of their image, from which right captions are above chance, too."""
+"""Strength of references against other references of their image at which right captions are above chance as well."""
 _JUDGED = 2000
 """Judgments that are compared; from this number on, right ones are above chance."""
 

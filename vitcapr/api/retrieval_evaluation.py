@@ -11,11 +11,11 @@ from vitcapr.api.pairs_check import UNCHECKED, check_embeddings
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.records import reading
-from vitcapr.metrics.comparison import compared_measures
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.ranks import CaptionOwners, rank_matches
-from vitcapr.metrics.retrieval import measures
+from vitcapr.metrics.retrieval_measures import measures
 from vitcapr.metrics.retrieval_scoring import score_embeddings
+from vitcapr.metrics.system_comparison import compared_measures
 
 Array = Any
 """An array of numpy, torch or another library, or the path of a ``.npy`` file."""
@@ -40,7 +40,7 @@ def evaluate_retrieval(
     Args:
         images: (N, E), or the path of such a ``.npy`` file; or, without texts, the ``.npz`` that ``embed`` wrote.
         texts: (M, E) or a path.
-        captions_per_image: the texts are in the order of the images, so many for each.
+        captions_per_image: number of texts of each image, in the order of the images.
         image_of_text: (M,) the row in ``images`` of each text, or a path. Neither: text i belongs to image i.
         against: images and texts of another system, in the same rows, for paired differences over the images.
         samples, seed: as for :func:`evaluate`.

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from vitcapr.api.captioner import Device
+from vitcapr.api.trained_captioner import Device
 from vitcapr.config.base import find_backbone
 from vitcapr.errors import UserError
 from vitcapr.pipeline.paths import stores_root
@@ -70,7 +70,7 @@ def extract(
 
     The arrays lie in ``VITCAPR_STORES``, or in ``stores`` beside ``out``. ``vitcapr.open_features(out)`` opens them.
     Several processes, on any machines that share this folder, can fill one store: each is called with its ``rank``, and
-    :func:`seal` ends it. What is stored is skipped, so that a killed rank loses one chunk.
+    :func:`seal` ends it. Chunks that are stored are skipped, so that a killed rank loses one chunk.
 
     Args:
         data: the data set.

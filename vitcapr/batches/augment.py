@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from vitcapr.encoders.devices import to_device
 from vitcapr.encoders.preprocess import Preprocessing
-from vitcapr.encoders.staging import to_device
 
 _YIQ = ((0.299, 0.587, 0.114), (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135))
 """Matrix from RGB to luma and two chroma axes (FCC NTSC, 1953); the hue is the angle in the plane of these axes."""

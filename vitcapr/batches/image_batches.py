@@ -16,7 +16,7 @@ import torch
 
 from vitcapr.batches.sources import FeatureSource
 from vitcapr.batches.texts import Texts
-from vitcapr.encoders.staging import for_device
+from vitcapr.encoders.devices import for_device
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.devices import to_device
 from vitcapr.store.reader import FeatureStore
 
 _STREAM = 1

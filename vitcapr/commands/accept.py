@@ -57,7 +57,7 @@ def main(
 
 
 def stale_jobs(dag: Any) -> Iterator[tuple[Any, list[str]]]:
-    """Yield each job of a stage that is stale for reasons of its own, with these."""
+    """Yield each job of a stage that is stale by itself, with the reasons."""
     for level in dag.toposorted():
         for job in sorted(level, key=job_name):
             if rule_stage(job.rule) is not None and (reasons := list(dag.workflow.persistence.params_changed(job))):
@@ -95,9 +95,9 @@ def compare_rows(sealed: Path, manifest: Path, source: str) -> tuple[str, str]:
     Returns:
         Why the features cannot be accepted, empty if they can; and what was compared.
     """
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.audit import audit
+    from vitcapr.store.row_audit import audit
     from vitcapr.store.reader import open_features
 
     if not sealed.is_file():

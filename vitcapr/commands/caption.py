@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.api.captioner import BATCH, load_captioner
+from vitcapr.api.trained_captioner import BATCH, load_captioner
 from vitcapr.commands.main import Backbone, BeamSize, Decoding, Device, LengthPenalty, NBest, typer_app
 from vitcapr.data.archive import FIGURE_SUFFIX
 from vitcapr.data.photographs import find_photographs
@@ -17,7 +17,7 @@ from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
-    from vitcapr.api.captioner import TrainedCaptioner
+    from vitcapr.api.trained_captioner import TrainedCaptioner
 
 
 def main(

@@ -18,13 +18,13 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
-from vitcapr.api.retriever import TrainedRetriever
+from vitcapr.api.trained_captioner import CaptionedImage, TrainedCaptioner
+from vitcapr.api.trained_retriever import TrainedRetriever
 from vitcapr.data.images import BadImage, ImageSource, data_url, decode, thumbnail
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
-from vitcapr.metrics.similarity import unit
+from vitcapr.metrics.clip_score import unit
 from vitcapr.report.attended import SCRIPT
 
 PAGE = Path(__file__).with_name("page")
@@ -180,7 +180,7 @@ _UNUSUAL = 0.01
 
 
 def usual_cosine(units: NDArray[np.floating]) -> float:
-    """Return the least cosine with the nearest other one that is usual among unit vectors (N, D)."""
+    """Return the lowest usual cosine of a unit vector (N, D) and its nearest neighbour."""
     cosines = units @ units.T
     np.fill_diagonal(cosines, -1)
     return float(np.quantile(cosines.max(axis=1), _UNUSUAL))

@@ -108,9 +108,9 @@ def audit_store(
 
     With --second, or for an imported store, the rows are compared with other features and with the photographs.
     """
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.audit import audit
+    from vitcapr.store.row_audit import audit
 
     data = data / "manifest.json" if data.is_dir() else data
     with Reporter() as reporter, open_features(sealed) as store:

@@ -1,6 +1,6 @@
 """The program ``vitcapr``: imports only the module of the given command.
 
-What every command shares is here too: options, one line for a user's error, and a folder for temporary files.
+It also holds what all commands share: options, one line for an error of the user, and a folder for temporary files.
 """
 
 import ast

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.api.retriever import load_retriever
+from vitcapr.api.trained_retriever import load_retriever
 from vitcapr.commands.main import Backbone, Device, typer_app
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from vitcapr.api.retriever import TrainedRetriever
+    from vitcapr.api.trained_retriever import TrainedRetriever
 
 
 def main(

@@ -24,13 +24,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vitcapr.api.captioner import load_captioner
+from vitcapr.api.trained_captioner import load_captioner
 from vitcapr.commands.main import Backbone, BeamSize, Decoding, Device, LengthPenalty, NBest, typer_app
 from vitcapr.errors import UserError
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 5
-"""For the answers that are under way at Ctrl-C."""
+"""Seconds for answers that are under way at Ctrl-C."""
 
 
 def main(
@@ -54,7 +54,7 @@ def main(
     The page shows where the captioner looked for each word and, with a retriever, the nearest captions of its data
     set. POST /caption answers a picture with the same as JSON. Photographs are not stored.
     """
-    from vitcapr.api.retriever import load_retriever
+    from vitcapr.api.trained_retriever import load_retriever
     from vitcapr.commands.caption_page import HEADERS, CaptionPage
     from vitcapr.progress import Reporter
 

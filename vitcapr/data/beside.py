@@ -6,10 +6,10 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from vitcapr.data import tables
 from vitcapr.data.archive import TAR, OddRow, Rejected
 from vitcapr.data.collect import one_line
 from vitcapr.data.images import SUFFIXES, BadImage, ImageSource
+from vitcapr.data.parquet_pictures import SUFFIX as PARQUET
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows
 from vitcapr.errors import UserError
 from vitcapr.files import decode_text, parse_json
@@ -32,7 +32,7 @@ class CaptionTable(NamedTuple):
 
 
 def holds_rows(path: str) -> bool:
-    return path.endswith((TAR, tables.SUFFIX)) or PurePosixPath(path).name in METADATA
+    return path.endswith((TAR, PARQUET)) or PurePosixPath(path).name in METADATA
 
 
 def find_tables(
@@ -62,7 +62,7 @@ def find_tables(
     }:
         used.update(path for fields in beside.values() for path in fields.values())
         return [CaptionTable(None, _read_samples(beside.items(), source, columns, rejected, notes))]
-    if parquet := [path for path in files if path.endswith(tables.SUFFIX) and not packed]:
+    if parquet := [path for path in files if path.endswith(PARQUET) and not packed]:
         used.update(parquet)
         return [
             CaptionTable(None, read_rows(source.root / path, columns, rejected, key=KEY, name=path)) for path in parquet

@@ -17,9 +17,9 @@ from vitcapr.data.coco import read_karpathy
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.flickr8k import pictures_by_name, read_captions
 from vitcapr.data.images import ImageSource
+from vitcapr.data.parquet_pictures import SUFFIX, picture_path
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import parse_split, put_in_split, random_splits, splits_in
-from vitcapr.data.tables import SUFFIX, picture_path
 from vitcapr.errors import UserError
 
 Splits = Literal["karpathy", "paper", "random", "whole"]

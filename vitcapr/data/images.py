@@ -20,7 +20,7 @@ import numpy.typing as npt
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from vitcapr.data.archive import Archive, DamagedMember, TarFiles, split_tar_path
-from vitcapr.data.tables import TablePictures, split_table_path
+from vitcapr.data.parquet_pictures import TablePictures, split_table_path
 from vitcapr.progress import Reporter
 
 Image.init()  # Left to Image.open, threads would race to register the formats.
@@ -64,7 +64,7 @@ class ImageSource(Archive):
     def read(self, path: str) -> bytes:
         """Return the bytes of a file, also inside a tar (``a.tar/b.jpg``), or of a row of a Parquet file.
 
-        :func:`vitcapr.data.tables.picture_path` names rows.
+        :func:`vitcapr.data.parquet_pictures.picture_path` names rows.
 
         Raises:
             BadImage: it is not there, or cannot be read.

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from vitcapr.data.archive import OddRow, Rejected
-from vitcapr.data.tables import holds_bytes, picture_path
+from vitcapr.data.parquet_pictures import holds_bytes, picture_path
 from vitcapr.errors import UserError
 from vitcapr.files import open_text, parse_json, read_field, read_json
 

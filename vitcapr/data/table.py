@@ -17,9 +17,9 @@ from vitcapr.data.beside import CaptionTable, find_tables, holds_rows
 from vitcapr.data.coco import list_coco
 from vitcapr.data.collect import ListedImage, Listing, one_line
 from vitcapr.data.images import SUFFIXES, ImageSource
+from vitcapr.data.parquet_pictures import split_table_path
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
-from vitcapr.data.tables import split_table_path
 from vitcapr.errors import UserError
 from vitcapr.files import open_text
 from vitcapr.formats.captions import ENTRY_MARKS, not_counted

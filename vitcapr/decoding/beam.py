@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.decoding.stepwise import Hypothesis, block_repeats, check_log_probs, next_log_probs
-from vitcapr.encoders.staging import kept_rows, to_device
+from vitcapr.encoders.devices import kept_rows, to_device
 from vitcapr.models.interface import Captioner, Memory
 
 _SHRINK_BELOW = 0.85

@@ -13,7 +13,7 @@ from vitcapr.config.captioner import DecodingConfig
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import Hypothesis, Limits, greedy
-from vitcapr.encoders.precision import autocast, dtype_name, resolve_dtype
+from vitcapr.encoders.devices import autocast, dtype_name, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, Candidate
 from vitcapr.formats.manifest import Manifest

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.decoding.stepwise import Hypothesis, Limits, decode_stepwise, pick_class
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.devices import to_device
 from vitcapr.models.interface import Captioner, Memory
 
 

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vitcapr.encoders.staging import kept_rows, to_device
+from vitcapr.encoders.devices import kept_rows, to_device
 from vitcapr.errors import UserError
 from vitcapr.models.interface import Captioner, Memory, Step
 

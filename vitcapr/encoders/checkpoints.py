@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from vitcapr.encoders.kinds import (
+from vitcapr.encoders.checkpoint_kinds import (
     ADAPTER,
     OPEN_CLIP_CONFIG,
     OPEN_CLIP_WEIGHTS,

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
-from vitcapr.encoders.base import NO_GRID, ImageEncoder, blocks, check_images
+from vitcapr.encoders.checkpoint_kinds import Kind, Output, Patches, Pool, check_image_encoder
 from vitcapr.encoders.checkpoints import open_clip_checkpoint
 from vitcapr.encoders.image_towers import ModelEncoder, load_with_transformers, model_image_size
-from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
+from vitcapr.encoders.network_checks import NO_GRID, ImageEncoder, blocks, check_images
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.loader import parts

@@ -10,9 +10,17 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from transformers import Blip2VisionModel, Blip2VisionModelWithProjection
 
-from vitcapr.encoders.base import NO_GRID, ImageEncoder, PixelArguments, first_patch, pair, patch_size
+from vitcapr.encoders.checkpoint_kinds import (
+    ITC_REMEDY,
+    VIT_REMEDY,
+    Output,
+    Pool,
+    image_kind,
+    open_clip_config,
+    weight_files,
+)
 from vitcapr.encoders.checkpoints import load_half, load_part, read_config
-from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Output, Pool, image_kind, open_clip_config, weight_files
+from vitcapr.encoders.network_checks import NO_GRID, ImageEncoder, PixelArguments, first_patch, pair, patch_size
 from vitcapr.errors import UserError
 
 _IMAGENET_SIZE = (224, 224)
@@ -42,7 +50,7 @@ class Backbone:
     """A network of transformers whose output is tokens or a feature map.
 
     Tokens may have a prefix of CLS, a distillation token, and registers; what is not ``cls`` is dropped. The length of
-    the prefix is measured (:func:`~vitcapr.encoders.base.first_patch`).
+    the prefix is measured (:func:`~vitcapr.encoders.network_checks.first_patch`).
 
     Attributes:
         model: the network, frozen and in evaluation mode.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitcapr.encoders.checkpoints import by_length, load_part, locate, open_tokenizer, read_config
-from vitcapr.encoders.precision import resolve_device
+from vitcapr.encoders.devices import resolve_device
 from vitcapr.errors import UserError
 
 _BATCH = 32

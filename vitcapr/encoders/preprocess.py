@@ -15,10 +15,16 @@ import numpy as np
 import torch
 from PIL import Image
 
+from vitcapr.encoders.checkpoint_kinds import (
+    OPEN_CLIP_CONFIG,
+    PROCESSORS,
+    image_kind,
+    open_clip_config,
+    read_model_config,
+)
 from vitcapr.encoders.checkpoints import LOCAL
-from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, PROCESSORS, image_kind, open_clip_config, read_model_config
+from vitcapr.encoders.devices import to_device
 from vitcapr.encoders.loading import quiet_loading
-from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.formats.records import reading
@@ -38,7 +44,7 @@ _TIMM_SHARE = 0.875
 IMAGENET_STATISTICS = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CLIP_STATISTICS = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 _LARGEST_RESIZED = 64
-"""Up to this many times the pixels of the crop, a picture is resized whole; ``box`` changes some pixels by one."""
+"""Largest ratio of resized to cropped pixels at which a picture is resized whole; ``box`` changes some by one."""
 _SUPPORT = 3
 """Pixels on each side that the widest kernel (lanczos) reads."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vitcapr.encoders.checkpoints import source_name, weights_digest
-from vitcapr.encoders.precision import resolve_device
+from vitcapr.encoders.devices import resolve_device
 from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
 from vitcapr.encoders.text_towers import WordVectorEncoder
 from vitcapr.errors import UserError

@@ -10,16 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.base import check_sentences
-from vitcapr.encoders.checkpoints import (
-    Checkpoint,
-    by_length,
-    digest_with_tokenizer,
-    locate,
-    open_tokenizer,
-    source_name,
-)
-from vitcapr.encoders.kinds import (
+from vitcapr.encoders.checkpoint_kinds import (
     MODULES,
     SENTENCE_MODULES,
     check_room,
@@ -28,8 +19,16 @@ from vitcapr.encoders.kinds import (
     library,
     read_model_config,
 )
-from vitcapr.encoders.precision import dtype_name, resolve_dtype
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.checkpoints import (
+    Checkpoint,
+    by_length,
+    digest_with_tokenizer,
+    locate,
+    open_tokenizer,
+    source_name,
+)
+from vitcapr.encoders.devices import dtype_name, resolve_dtype, to_device
+from vitcapr.encoders.network_checks import check_sentences
 from vitcapr.encoders.text_towers import (
     Output,
     TextModel,

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForTextEncoding, Blip2TextModelWithProjection
 
+from vitcapr.encoders.checkpoint_kinds import ITC_REMEDY, MODULES, T5
 from vitcapr.encoders.checkpoints import load_half, load_part, open_clip_checkpoint, read_config
-from vitcapr.encoders.kinds import ITC_REMEDY, MODULES, T5
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.text.normalise import words_of
@@ -50,8 +50,8 @@ def load_text_model(folder: Path, output: Output, dtype: torch.dtype, device: to
     """Load only the text encoder of the checkpoint in ``folder``.
 
     Args:
-        output: one that the checkpoint has (:func:`vitcapr.encoders.kinds.check_text_encoder`). ``aligned`` is the
-            vector of ``get_text_features``. Only BLIP-2's has length 1.
+        output: one that the checkpoint has; see :func:`vitcapr.encoders.checkpoint_kinds.check_text_encoder`.
+            ``aligned`` is the vector of ``get_text_features``. Only BLIP-2's has length 1.
         dtype: dtype of the weights.
 
     Raises:

@@ -17,8 +17,13 @@ from vitcapr.config.captioner import LanguageModelCaptionerConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.data.left_out import EMPTY_SPLIT
-from vitcapr.encoders import kinds
-from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, check_image_encoder, check_image_tower, check_text_encoder
+from vitcapr.encoders import checkpoint_kinds
+from vitcapr.encoders.checkpoint_kinds import (
+    OPEN_CLIP_CONFIG,
+    check_image_encoder,
+    check_image_tower,
+    check_text_encoder,
+)
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
 from vitcapr.loader import ask, sections_to_run
@@ -148,7 +153,7 @@ def _missing_libraries(experiment: "Experiment") -> Iterator[UserError]:
     for key, source, _ in _checkpoints(experiment):
         encoder = config.text_encoders.get(key.removeprefix("text_encoders."))
         pooled = encoder is not None and (encoder.output, encoder.pool) == ("hidden", "auto")
-        if (folder := find_backbone(source)).is_dir() and (package := kinds.library(folder, pooled)):
+        if (folder := find_backbone(source)).is_dir() and (package := checkpoint_kinds.library(folder, pooled)):
             needed[f"{key}.source"] = package.partition(" ")[0].removesuffix("-torch").replace("-", "_")
     for key, library in needed.items():
         if find_spec(library) is None:

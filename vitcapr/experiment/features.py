@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from vitcapr.config.base import ADOPTED, find_backbone
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED, BackboneConfig, TextEncoderConfig
-from vitcapr.encoders.kinds import OUTPUTS, image_kind, read_model_config
+from vitcapr.encoders.checkpoint_kinds import OUTPUTS, image_kind, read_model_config
 from vitcapr.errors import UserError
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import Part

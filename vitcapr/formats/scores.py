@@ -43,7 +43,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
 
 
 def write_comparison(path: Path, content: dict[str, Any]) -> None:
-    """Write ``comparison.json``: the result of :func:`vitcapr.metrics.comparison.compare_systems`."""
+    """Write ``comparison.json``: the result of :func:`vitcapr.metrics.system_comparison.compare_systems`."""
     write_json(path, {"format": COMPARISON_FORMAT, **content})
 
 
@@ -58,7 +58,7 @@ DIFFERENCES = (
 
 
 def write_differences(path: Path, table: pd.DataFrame) -> None:
-    """Write ``differences.csv``: the result of :func:`vitcapr.metrics.comparison.paired_differences`."""
+    """Write ``differences.csv``: the result of :func:`vitcapr.metrics.system_comparison.paired_differences`."""
     write_text(path, frame_to_csv(table))
 
 

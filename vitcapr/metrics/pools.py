@@ -16,7 +16,7 @@ from vitcapr.formats.scores import Score
 from vitcapr.metrics.bootstrap import plain_score, ratio_measure, score_of
 from vitcapr.metrics.query_bank import Correction, corrected
 from vitcapr.metrics.ranks import finite, negatives_before
-from vitcapr.metrics.retrieval import DEPTHS
+from vitcapr.metrics.retrieval_measures import DEPTHS
 from vitcapr.metrics.retrieval_scoring import check_pool
 
 REMEDY = "run the data stage and embed the split again"

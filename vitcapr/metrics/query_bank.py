@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings, QueryBankWeight, read_embeddings
 from vitcapr.metrics.ranks import CaptionOwners, Float32s, rank_matches
-from vitcapr.metrics.retrieval import measures
+from vitcapr.metrics.retrieval_measures import measures
 
 Sums = npt.NDArray[np.float64]
 _SCORES = 2**22

@@ -11,7 +11,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.scores import RankFile, Ranks, Score
-from vitcapr.metrics import retrieval
+from vitcapr.metrics import retrieval_measures as retrieval
 from vitcapr.metrics.bootstrap import interval_protocol, plain_score, score_of
 from vitcapr.metrics.query_bank import Correction, corrected
 from vitcapr.metrics.ranks import CaptionOwners, rank_matches

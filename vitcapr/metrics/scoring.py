@@ -10,8 +10,8 @@ import pandas as pd
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score
 from vitcapr.loader import load_part, part_names
-from vitcapr.metrics.base import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
+from vitcapr.metrics.caption_metric import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.java import tokenize_all, tokenizer_name
 
 _FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")
@@ -69,7 +69,7 @@ def score_captions(
 ) -> ScoredCaptions:
     """Return the scores of one caption for each image, in the order of ``references``, the raw references of each.
 
-    See :class:`~vitcapr.metrics.base.TokenisedCaptions`; ``samples`` and ``seed`` are of the intervals.
+    See :class:`~vitcapr.metrics.caption_metric.TokenisedCaptions`; ``samples`` and ``seed`` are of the intervals.
     """
     candidates = [Caption(image, text) for image, text in zip(references, written, strict=True)]
     words, reference_words = tokenize_all(candidates, references, language)

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.devices import to_device
 
 
 class WordsOfImages(NamedTuple):

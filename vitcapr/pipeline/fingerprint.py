@@ -15,7 +15,7 @@ from typing import Any
 from vitcapr.config.base import StageSettings, find_checkpoint
 from vitcapr.data.archive import scan
 from vitcapr.data.digests import content_digest
-from vitcapr.encoders.kinds import MODULES, installed, is_checkpoint, library
+from vitcapr.encoders.checkpoint_kinds import MODULES, installed, is_checkpoint, library
 from vitcapr.pipeline.code import code_hash, counted, job_code
 from vitcapr.pipeline.records import find_experiment_folder
 from vitcapr.pipeline.stage import SOURCE, Stage

@@ -71,7 +71,7 @@ class Job:
         settings, stage = self.settings, self.stage
         device = self.values.get(DEVICE, "cpu")
         if is_started_by_torchrun():
-            from vitcapr.encoders.precision import resolve_device
+            from vitcapr.encoders.devices import resolve_device
             from vitcapr.training.distributed import joined
 
             with joined(resolve_device(device)):

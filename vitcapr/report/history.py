@@ -14,8 +14,8 @@ from vitcapr.errors import UserError
 from vitcapr.files import read_text, sha256_file, write_text
 from vitcapr.formats.records import reading
 from vitcapr.formats.tables import NOTHING, Cell, Table, row
-from vitcapr.metrics.base import ORACLE
-from vitcapr.metrics.comparison import Scored, compare_systems, read_scored
+from vitcapr.metrics.caption_metric import ORACLE
+from vitcapr.metrics.system_comparison import Scored, compare_systems, read_scored
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.pipeline.records import Run
 from vitcapr.pipeline.result_cache import open_result_cache

@@ -48,7 +48,7 @@ def marks(caption: str, rows: Sequence[Mark], with_zero: bool = False) -> Marks 
 
 
 def difference_marks(differences: pd.DataFrame) -> Marks | None:
-    """Draw all paired differences (:func:`vitcapr.metrics.comparison.paired_differences`), a forest plot."""
+    """Draw all paired differences (:func:`vitcapr.metrics.system_comparison.paired_differences`), a forest plot."""
     rows = []
     for one in differences.to_dict("records"):
         column = COLUMNS[str(one["metric"])]

@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown, to_page
-from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN, few_images, interval_protocol
+from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
 
 
@@ -142,7 +142,7 @@ def comparison_page(content: Mapping[str, Any]) -> str:
 
 
 def difference_table(rows: pd.DataFrame) -> Table:
-    """Lay out the paired differences of all systems (:func:`vitcapr.metrics.comparison.paired_differences`)."""
+    """Lay out the paired differences of all systems (:func:`vitcapr.metrics.system_comparison.paired_differences`)."""
     lines = []
     for one in rows.to_dict("records"):
         column = COLUMNS[str(one["metric"])]

@@ -13,13 +13,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from vitcapr.batches.sources import FeatureSource, GatheredArray, check_widths, read_rows
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.devices import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import layer_of, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.dual_encoder import DualEncoders, TextBatch, build_dual_encoder
+from vitcapr.models.dual_encoder_model import DualEncoders, TextBatch, build_dual_encoder
 from vitcapr.models.finetuned_towers import TowerTokens
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features

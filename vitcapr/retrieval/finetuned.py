@@ -14,9 +14,9 @@ from vitcapr.batches.augment import PixelInput
 from vitcapr.batches.tokenised import TowerCaptions, TowerReader
 from vitcapr.config.dual_encoder import FinetunedTextConfig, FinetuneSettings
 from vitcapr.encoders.checkpoints import locate, weights_digest
+from vitcapr.encoders.image_recipe import preprocessing_of
 from vitcapr.encoders.image_towers import Backbone
 from vitcapr.encoders.loading import quiet_loading
-from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
@@ -25,7 +25,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
 from vitcapr.formats.pairs import read_pair_table
 from vitcapr.formats.tokens import TAGS, TagTable, read_tokenizer
-from vitcapr.models.dual_encoder import DualEncoder
+from vitcapr.models.dual_encoder_model import DualEncoder
 from vitcapr.models.finetuned_towers import FinetunedImageTower, FinetunedTextTower, LanguageTowers, finetuned_towers
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_split, embed_texts

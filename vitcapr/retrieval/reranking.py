@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from vitcapr.config.captioner import RerankSettings
 from vitcapr.config.parts import Reranker
 from vitcapr.encoders.language_models import load_judge
-from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.captions import DecodedCaption

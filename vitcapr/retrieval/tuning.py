@@ -8,8 +8,8 @@ from vitcapr.config.captioner import WeighingConfig
 from vitcapr.config.parts import Reranker
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
-from vitcapr.metrics.base import references_of
 from vitcapr.metrics.candidates import CandidateScores, tokenize_candidates
+from vitcapr.metrics.caption_metric import references_of
 from vitcapr.metrics.java import tokenizer_name
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best

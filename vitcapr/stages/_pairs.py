@@ -14,9 +14,9 @@ def write_cleaned_pairs(
     folder: Path, listing: "Listing", image_root: Path, pairs: PairsConfig, checks: PictureChecks, report: Reporter
 ) -> None:
     """Write the pairs of a listing, and what cleaning removed of their texts."""
+    from vitcapr.data.bilingual_pairs import PairRecipe, write_pairs
     from vitcapr.data.collect import Checks
     from vitcapr.data.images import ImageSource
-    from vitcapr.data.pairs import PairRecipe, write_pairs
     from vitcapr.formats.pairs import write_cleaning
     from vitcapr.text.cleaning import Cleaner
 

@@ -31,7 +31,7 @@ def ablate(
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.page import write_page
     from vitcapr.formats.tables import to_page
-    from vitcapr.metrics.comparison import ablation_numbers
+    from vitcapr.metrics.system_comparison import ablation_numbers
     from vitcapr.report.score_tables import ablation_tables
 
     files = {(path.parent.parent.name, path.parent.name): path for path in ranks}

@@ -27,7 +27,7 @@ def compare(
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.page import write_page
     from vitcapr.formats.scores import write_comparison
-    from vitcapr.metrics.comparison import compare_systems, read_scored, with_claims
+    from vitcapr.metrics.system_comparison import compare_systems, read_scored, with_claims
     from vitcapr.report.score_tables import comparison_page, comparison_rows
 
     systems = read_scored(before, before_images), read_scored(after, after_images)

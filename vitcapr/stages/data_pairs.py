@@ -28,7 +28,7 @@ class PairsSettings(PictureChecks, DataSettings):
 @stage(execution_only={"max_rejected"})
 def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.PairsFolder]) -> None:
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
-    from vitcapr.data.pairs import list_table, pairs_of_flickr8k
+    from vitcapr.data.bilingual_pairs import list_table, pairs_of_flickr8k
 
     pairs, flickr8k = settings.pairs, settings.flickr8k
     if pairs.source == "flickr8k":

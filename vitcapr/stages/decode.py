@@ -24,7 +24,7 @@ def decode(
 ) -> None:
     """Generate a caption for every image of a split."""
     from vitcapr.decoding.generate import decode_split
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.captions import write_attention, write_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary

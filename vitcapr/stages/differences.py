@@ -23,7 +23,7 @@ def differences(
     from vitcapr.formats.scores import read_comparison, write_differences
     from vitcapr.formats.tables import to_page
     from vitcapr.metrics.bootstrap import NOT_SHOWN
-    from vitcapr.metrics.comparison import paired_differences
+    from vitcapr.metrics.system_comparison import paired_differences
     from vitcapr.report.score_tables import difference_table
 
     content = map(read_comparison, comparisons or [])

@@ -17,7 +17,7 @@ def embed(
     device: Device = "auto",
 ) -> None:
     """Embed every image and caption of a split."""
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.retrieval.embedder import embed_split, open_augmented_views, open_retriever

@@ -25,7 +25,7 @@ def embed_finetuned(
     """Embed every image and caption of a split. Without a trained model, use the initial weights."""
     import torch
 
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable

@@ -28,8 +28,8 @@ def extract(
 ) -> None:
     """Extract features of one share of the images. Without a backbone, use the checkpoint of the settings."""
     from vitcapr.data.images import ImageSource
-    from vitcapr.encoders.photographs import image_recipe
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
+    from vitcapr.encoders.image_recipe import image_recipe
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.image_rows import ImageFeatures, Pixels

@@ -32,7 +32,7 @@ def extract_text(
     device: Device = "auto",
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.encoders.text_encoders import TextRecipe
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.caption_rows import CHUNK, CaptionFeatures

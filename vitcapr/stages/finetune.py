@@ -26,7 +26,7 @@ def finetune(
 
     After an interruption by a signal, the same command continues with bit-identical results.
     """
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
     from vitcapr.retrieval.finetuned import open_pixels, untrained_finetuned

@@ -14,7 +14,7 @@ def paraphrases(
 ) -> None:
     """Cut METEOR's table of paraphrases down to the references of a split."""
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.metrics.base import references_of
+    from vitcapr.metrics.caption_metric import references_of
     from vitcapr.metrics.captions.meteor import write_paraphrases
     from vitcapr.metrics.java import tokenize_all
 

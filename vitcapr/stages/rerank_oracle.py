@@ -23,8 +23,8 @@ def rerank_oracle(
     import numpy as np
 
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.metrics.base import references_of
     from vitcapr.metrics.candidates import CHOSEN_BY, candidate_ciders
+    from vitcapr.metrics.caption_metric import references_of
     from vitcapr.retrieval.n_best import read_n_best, write_reordered
 
     references = references_of(read_manifest(manifest), split, settings.language)

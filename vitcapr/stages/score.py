@@ -27,7 +27,7 @@ def score(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics, write_per_image
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.metrics.base import captions_to_score, oracle_mark
+    from vitcapr.metrics.caption_metric import captions_to_score, oracle_mark
     from vitcapr.metrics.labels import summarise
     from vitcapr.metrics.scoring import score_captions, select_metrics
 

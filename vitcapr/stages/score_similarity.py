@@ -23,9 +23,9 @@ def score_similarity(
     from vitcapr.encoders.sentence_vectors import SentenceVectors
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.metrics.base import captions_to_score, write_measures
+    from vitcapr.metrics.caption_metric import captions_to_score, write_measures
+    from vitcapr.metrics.clip_score import PROMPT, WEIGHT, clip_scores
     from vitcapr.metrics.labels import summarise
-    from vitcapr.metrics.similarity import PROMPT, WEIGHT, clip_scores
     from vitcapr.store.reader import open_features
 
     options, data = settings.metrics, read_manifest(manifest)

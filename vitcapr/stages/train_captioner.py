@@ -27,12 +27,12 @@ def train_captioner(
     device: Device = "auto",
 ) -> None:
     """Train a captioner. After an interruption by a signal, the same command continues with bit-identical results."""
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.store.reader import open_features
-    from vitcapr.training.captioner import train_captioner
+    from vitcapr.training.captioner_task import train_captioner
     from vitcapr.training.outcome import TrainingJob, digests
 
     config, data, words = settings.captioner, read_manifest(manifest), Vocabulary.read(vocabulary)

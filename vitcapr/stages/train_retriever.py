@@ -31,7 +31,7 @@ def train_retriever(
 
     After an interruption by a signal, the same command continues with bit-identical results.
     """
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary

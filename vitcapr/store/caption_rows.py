@@ -1,4 +1,7 @@
-"""Text features in a store, from the captions of a data set by a frozen text encoder."""
+"""Text features in a store, from the captions of a data set by a frozen text encoder.
+
+Apart from the rows of images on purpose: an edit of how images are decoded must not make text features stale.
+"""
 
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -7,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.base import NO_GRID
-from vitcapr.encoders.precision import dtype_name, memory_line
+from vitcapr.encoders.devices import dtype_name, memory_line
+from vitcapr.encoders.network_checks import NO_GRID
 from vitcapr.encoders.text_encoders import TextEncoder
 from vitcapr.encoders.text_towers import WordVectorEncoder
 from vitcapr.store.layout import TEXT, Rows

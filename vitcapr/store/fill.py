@@ -19,10 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.base import NO_GRID
 from vitcapr.encoders.checkpoints import stated_licence
-from vitcapr.encoders.precision import DTYPES
-from vitcapr.encoders.staging import copies_to_host, host_buffer, to_host
+from vitcapr.encoders.devices import DTYPES, copies_to_host, host_buffer, to_host
+from vitcapr.encoders.network_checks import NO_GRID
 from vitcapr.errors import UserError
 from vitcapr.formats.int8 import quantise, stored_dtype
 from vitcapr.formats.manifest import Manifest

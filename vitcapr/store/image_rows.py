@@ -22,10 +22,9 @@ from PIL import Image
 from torch import Tensor
 
 from vitcapr.data.images import BadImage, ImageSource, decode
-from vitcapr.encoders.base import NO_GRID, ImageEncoder
-from vitcapr.encoders.precision import dtype_name, memory_line
+from vitcapr.encoders.devices import dtype_name, memory_line, to_device
+from vitcapr.encoders.network_checks import NO_GRID, ImageEncoder
 from vitcapr.encoders.preprocess import Preprocessing
-from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import TableFile
 from vitcapr.store.layout import PIXELS

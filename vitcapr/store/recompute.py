@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from vitcapr.data.images import ImageSource
-from vitcapr.encoders.base import blocks
+from vitcapr.encoders.checkpoint_kinds import MODULES
 from vitcapr.encoders.checkpoints import locate, weights_digest
-from vitcapr.encoders.kinds import MODULES
-from vitcapr.encoders.photographs import load_described, preprocessing_of, round_as_stored
-from vitcapr.encoders.precision import DTYPES
+from vitcapr.encoders.devices import DTYPES
+from vitcapr.encoders.image_recipe import load_described, preprocessing_of, round_as_stored
+from vitcapr.encoders.network_checks import blocks
 from vitcapr.encoders.preprocess import CLIP_STATISTICS, IMAGENET_STATISTICS, INTERPOLATIONS, Preprocessing
 from vitcapr.encoders.text_encoders import POOLS, TextEncoder, TextRecipe
 from vitcapr.encoders.text_towers import load_modules, read_published

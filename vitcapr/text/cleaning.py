@@ -56,7 +56,7 @@ class Cleaner:
 
 @cache
 def is_symbol(character: str) -> bool:
-    """Return whether it is punctuation or another symbol (Unicode's classes P and S)."""
+    """Return whether a character is punctuation or another symbol (Unicode's classes P and S)."""
     return unicodedata.category(character)[0] in "PS"
 
 

@@ -28,7 +28,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.nn import functional as dist_functional
 
-from vitcapr.encoders.precision import resolve_device
+from vitcapr.encoders.devices import resolve_device
 from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import is_started_by_torchrun
 

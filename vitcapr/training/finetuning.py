@@ -7,12 +7,12 @@ from vitcapr.batches.augment import Augmentation, PixelInput
 from vitcapr.batches.texts import draw_pairs
 from vitcapr.batches.tokenised import TowerCaptions
 from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.encoders.photographs import preprocessing_of
+from vitcapr.encoders.image_recipe import preprocessing_of
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, write_tower_readers
 from vitcapr.formats.tokens import TagTable
-from vitcapr.models.dual_encoder import DualEncoder
+from vitcapr.models.dual_encoder_model import DualEncoder
 from vitcapr.models.finetuned_towers import finetuned_towers, layer_rates
 from vitcapr.retrieval.finetuned import Untrained, captions_to_read, check_tags
 from vitcapr.store.reader import FeatureStore

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.config.training import TrainingConfig
-from vitcapr.encoders.precision import autocast
+from vitcapr.encoders.devices import autocast
 from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import distributed, saved_state

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from vitcapr.config.parts import Part
 from vitcapr.config.training import TrainingConfig
-from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
+from vitcapr.encoders.devices import DTYPES, dtype_name, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, parse_json, sha256_bytes, sha256_file, write_text
 from vitcapr.formats.kinds import CHECKPOINT

@@ -1,4 +1,4 @@
-"""The values of a phase of training that depend on its length."""
+"""The values of a phase of training that depend on its length; without torch, because Snakemake reads them."""
 
 from vitcapr.config.training import CaptionerPhaseConfig, PhaseConfig
 

@@ -21,11 +21,11 @@ from vitcapr.config.dual_encoder import (
     RetrieverConfig,
 )
 from vitcapr.config.training import DualEncoderTrainingConfig
-from vitcapr.encoders.precision import dtype_name
+from vitcapr.encoders.devices import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
+from vitcapr.models.dual_encoder_model import DualEncoder, DualEncoders, build_dual_encoder
 from vitcapr.models.towers import ImageTower
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.training.outcome import Rates, TrainingJob
@@ -41,7 +41,7 @@ def architecture_of(
 ) -> dict[str, Any]:
     """Return the description from which the model is built again.
 
-    See :func:`vitcapr.models.dual_encoder.build_dual_encoder`.
+    See :func:`vitcapr.models.dual_encoder_model.build_dual_encoder`.
 
     Raw features of one width keep it, whatever ``embedding_dim`` says.
 

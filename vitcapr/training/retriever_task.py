@@ -15,9 +15,9 @@ from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.batches.texts import Texts
 from vitcapr.config.objective import Pairs
 from vitcapr.config.training import DualEncoderPhaseConfig, RetrieverPhaseConfig
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.devices import to_device
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
+from vitcapr.models.dual_encoder_model import DualEncoder, DualEncoders, side_by_side
 from vitcapr.retrieval.embedder import place_texts
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce, mined_loss, structure_loss

@@ -15,7 +15,7 @@ from torch import Tensor
 from vitcapr.batches.sources import read_rows
 from vitcapr.config.training import CaptionerTrainingConfig
 from vitcapr.decoding.stepwise import draw, greedy, pick_class
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.devices import to_device
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner, Memory, Step

@@ -35,7 +35,7 @@ from vitcapr.extensions.alignment.similarity import (
     similarity,
 )
 from vitcapr.extensions.alignment.study import FAMILIES, choose, embedded, retrieval_measures
-from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.models.dual_encoder_model import build_dual_encoder
 from vitcapr.training.retriever import architecture_of
 
 Array = np.ndarray

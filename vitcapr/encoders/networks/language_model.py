@@ -1,4 +1,7 @@
-"""The networks of captioners with a pretrained language model."""
+"""The networks of captioners with a pretrained language model.
+
+Apart from the language models that judge captions on purpose: this module is part of the code of such captioners alone.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, orthogonal_procrustes, solve, solve_triangular, svd
 
-from vitcapr.metrics.similarity import unit
+from vitcapr.metrics.clip_score import unit
 
 Float32s = npt.NDArray[np.float32]
 Float64s = npt.NDArray[np.float64]

@@ -42,7 +42,7 @@ from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.reading import parse
 from vitcapr.extensions.alignment.closed_forms import Alignment, Fit, Fitted, Pairs, canonical
 from vitcapr.formats.model import read_model
-from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.models.dual_encoder_model import DualEncoder, build_dual_encoder
 from vitcapr.models.projections import ResidualHead
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_texts, rows_of

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vitcapr.extensions.alignment.closed_forms import Alignment, Float32s, Float64s, Pairs
-from vitcapr.metrics.similarity import unit
+from vitcapr.metrics.clip_score import unit
 
 NEIGHBOURS = 10
 _ITEMS = 5_000

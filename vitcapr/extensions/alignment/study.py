@@ -31,7 +31,7 @@ from vitcapr.formats.embeddings import Embeddings
 from vitcapr.metrics.bootstrap import Measure, compare, score_of
 from vitcapr.metrics.query_bank import corrected, weigh
 from vitcapr.metrics.ranks import CaptionOwners, rank_matches
-from vitcapr.metrics.retrieval import measures
+from vitcapr.metrics.retrieval_measures import measures
 from vitcapr.progress import Reporter
 from vitcapr.training.retriever_task import recalls
 

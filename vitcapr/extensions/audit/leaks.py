@@ -12,7 +12,7 @@ from pandas.util import hash_array
 
 from vitcapr.formats.containers import slices
 from vitcapr.formats.manifest import Manifest
-from vitcapr.metrics.similarity import unit
+from vitcapr.metrics.clip_score import unit
 from vitcapr.store.reader import FeatureArray
 from vitcapr.text.normalise import units_of
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import isotonic_regression
 
-from vitcapr.metrics.similarity import unit
+from vitcapr.metrics.clip_score import unit
 from vitcapr.store.reader import FeatureArray
 
 Floats = NDArray[np.float64]

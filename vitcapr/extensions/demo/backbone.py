@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import ViTConfig, ViTModel
 
-from vitcapr.encoders.precision import autocast, resolve_dtype
+from vitcapr.encoders.devices import autocast, resolve_dtype
 from vitcapr.extensions.demo.backbone_targets import AROUND, IGNORED, ObjectNames, Pixels, Targets
 from vitcapr.extensions.demo.settings import TrainedBackboneConfig
 from vitcapr.files import atomic_path, write_json

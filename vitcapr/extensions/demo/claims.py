@@ -14,7 +14,7 @@ from vitcapr.extensions.demo.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.extensions.demo.scene import OPPOSITES
 from vitcapr.formats.claims import Claim
 from vitcapr.metrics.bootstrap import Measure, ratio_measure
-from vitcapr.metrics.comparison import claim_measures
+from vitcapr.metrics.system_comparison import claim_measures
 
 WORDS = LEXICON.english
 Words = Mapping[str, tuple[int, ...]]
@@ -158,8 +158,8 @@ def claim_accuracy(claims: Sequence[Claims], truth: Sequence[Claims]) -> dict[st
         truth: everything that is true of each picture.
 
     Returns:
-        :func:`vitcapr.metrics.comparison.claim_measures`, and ``claim_recall``: of all claims that are possible, the
-        share that the captions make correctly. An object that is not in the picture counts as one wrong claim,
+        :func:`vitcapr.metrics.system_comparison.claim_measures`, and ``claim_recall``: of all claims that are possible,
+        the share that the captions make correctly. An object that is not in the picture counts as one wrong claim,
         whatever else the caption says of it.
     """
     checked = [checked_claims(caption, picture) for caption, picture in zip(claims, truth, strict=True)]

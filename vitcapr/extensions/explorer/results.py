@@ -20,7 +20,7 @@ from vitcapr.formats.claims import Claim, read_claims
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import Manifest, check_split, read_manifest
 from vitcapr.formats.scores import RankFile, Ranks, Score, read_comparison, read_metrics, read_per_image, read_summary
-from vitcapr.metrics.base import is_oracle
+from vitcapr.metrics.caption_metric import is_oracle
 
 Numbers = NDArray[np.int64]
 ABSENT = -1

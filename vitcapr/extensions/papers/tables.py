@@ -39,7 +39,7 @@ from vitcapr.formats.tables import (
 )
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.metrics.retrieval import file_measures
+from vitcapr.metrics.retrieval_measures import file_measures
 
 WITH_THEM = "_hard_negatives"
 """A retriever whose name is another's with this after it is that one, trained with hard negatives."""

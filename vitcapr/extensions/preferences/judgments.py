@@ -19,7 +19,7 @@ from vitcapr.extensions.preferences.compositional import Embed, embed_once
 from vitcapr.files import read_text
 from vitcapr.formats.records import reading
 from vitcapr.metrics.bootstrap import NOT_TESTED, Array, percentiles, verdict
-from vitcapr.metrics.similarity import clip_scores
+from vitcapr.metrics.clip_score import clip_scores
 
 VARIANTS = ("b", "c")
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from pycocoevalcap.bleu.bleu_scorer import cook_refs, cook_test
 
-from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Array, Measure
+from vitcapr.metrics.caption_metric import CaptionMetric
 
 _ORDERS = (1, 2, 3, 4)
 _TINY, _SMALL = 1e-15, 1e-9

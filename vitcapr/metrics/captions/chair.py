@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio, ratio_measure
+from vitcapr.metrics.caption_metric import CaptionMetric, TokenisedCaptions
 
 _WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 CATEGORIES = frozenset([*_WORDS["categories"], *_WORDS["others"]])

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from pycocoevalcap.cider.cider import Cider
 
-from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Measure, mean_measure
+from vitcapr.metrics.caption_metric import CaptionMetric
 
 
 def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Measure:

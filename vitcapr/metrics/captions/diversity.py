@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from vitcapr.metrics.base import ENGLISH, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, mean_measure
+from vitcapr.metrics.caption_metric import ENGLISH, CaptionMetric, TokenisedCaptions
 
 _FUNCTION_WORDS = """
     a an the this that these those its his her their my your our some any each every no

@@ -18,8 +18,8 @@ from vitcapr.files import atomic_path, sha256_bytes, sha256_file
 from vitcapr.formats.scores import PARAPHRASES_CARD as CARD
 from vitcapr.formats.scores import PARAPHRASES_TABLE as TABLE
 from vitcapr.formats.scores import ParaphrasesCard
-from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Array, Measure
+from vitcapr.metrics.caption_metric import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.java import filter_paraphrases, meteor_statistics
 
 _LINES = 3

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pycocoevalcap.rouge.rouge import Rouge
 
-from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Measure, mean_measure
+from vitcapr.metrics.caption_metric import CaptionMetric
 
 
 def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Measure:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.base import Caption, CaptionMetric
 from vitcapr.metrics.bootstrap import Measure, mean_measure
+from vitcapr.metrics.caption_metric import Caption, CaptionMetric
 from vitcapr.metrics.java import JARS, run_spice
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.devices import to_device
 from vitcapr.models.architectures.baseline import WordReader
 from vitcapr.models.attention_scores import Scoring, patch_scores, prepare_patches, prepared_scores
 from vitcapr.models.interface import Captioner, Memory, State, Step

@@ -14,8 +14,8 @@ from PIL import Image
 from vitcapr.formats.captions import DecodedCaption, read_captions
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.manifest import Manifest
-from vitcapr.metrics.base import is_oracle, references_of
 from vitcapr.metrics.candidates import candidate_ciders
+from vitcapr.metrics.caption_metric import is_oracle, references_of
 from vitcapr.progress import Reporter
 from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split, wrong_words
 from vitcapr.report.figures.page import (

@@ -23,7 +23,7 @@ def check_claims(
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.claims import write_claims
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.metrics.base import check_candidates, write_measures
+    from vitcapr.metrics.caption_metric import check_candidates, write_measures
 
     data = read_manifest(manifest)
     if data.dataset != DATASET:

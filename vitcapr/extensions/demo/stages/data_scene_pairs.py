@@ -16,7 +16,7 @@ class ScenePairsSettings(PictureChecks, DataSettings):
 @stage(execution_only={"max_rejected"})
 def data_scene_pairs(settings: ScenePairsSettings, report: Reporter, folder: Out[kinds.PairsFolder]) -> None:
     """Render scenes, clean their captions and split the pairs into training, validation and test sets."""
-    from vitcapr.data.pairs import manifest_pairs
+    from vitcapr.data.bilingual_pairs import manifest_pairs
     from vitcapr.extensions.demo.dataset import write_scenes
     from vitcapr.formats.manifest import read_manifest
 

@@ -22,7 +22,7 @@ def score_grounding(
     from vitcapr.formats.captions import read_attention, read_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.metrics.base import check_candidates, write_measures
+    from vitcapr.metrics.caption_metric import check_candidates, write_measures
 
     data = read_manifest(manifest)
     nouns = object_words(data, manifest)

@@ -22,7 +22,7 @@ def train_backbone(
 
     history.csv holds the validation accuracies.
     """
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.extensions.demo.backbone import save_backbone, train_vit
     from vitcapr.extensions.demo.backbone_targets import names_of_train, read_split, size_of_pictures
     from vitcapr.formats.manifest import read_manifest

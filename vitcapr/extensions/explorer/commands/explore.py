@@ -50,7 +50,7 @@ def load_embedder(folders: Sequence[Path], report: "Reporter") -> "Embed":
     """Embeds texts with the retrievers of the experiments. A retriever that cannot be loaded is one line."""
 
     def embed(number: int, model: str, texts: Sequence[str]) -> "NDArray[np.float32] | None":
-        from vitcapr.api.retriever import load_retriever
+        from vitcapr.api.trained_retriever import load_retriever
 
         retriever = folders[number] / "retrievers" / model
         if not (retriever / CARD).is_file():  # A fine-tuned dual encoder, or scores corrected with a query bank.

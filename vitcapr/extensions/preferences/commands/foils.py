@@ -101,10 +101,10 @@ def _label(folder: Path, times: Mapping[str, int]) -> str:
 def _likelihood(folder: Path, photographs: Path) -> "LikelihoodScorer":
     import torch
 
-    from vitcapr.api.captioner import load_captioner
+    from vitcapr.api.trained_captioner import load_captioner
     from vitcapr.data.photographs import open_image
     from vitcapr.decoding.generate import open_captioner
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.extensions.preferences.compositional import LikelihoodScorer
     from vitcapr.formats.vocabulary import Vocabulary
 
@@ -119,7 +119,7 @@ def _likelihood(folder: Path, photographs: Path) -> "LikelihoodScorer":
 
 
 def _cosines(folder: Path, photographs: Path, images: list[str], captions: list[str]) -> "Array":
-    from vitcapr.api.retriever import load_retriever
+    from vitcapr.api.trained_retriever import load_retriever
     from vitcapr.extensions.preferences.compositional import cosines
 
     model = load_retriever(folder)

@@ -64,7 +64,7 @@ def main(
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
     protocol = [evaluation.protocol.removesuffix(f"|{UNCHECKED}") if content != UNCHECKED else evaluation.protocol]
     if retriever is not None and photographs is not None:
-        from vitcapr.api.retriever import load_retriever
+        from vitcapr.api.trained_retriever import load_retriever
         from vitcapr.extensions.preferences.judgments import retriever_scores
 
         model, folder = load_retriever(retriever), photographs

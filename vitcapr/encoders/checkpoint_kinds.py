@@ -53,14 +53,14 @@ SENTENCE_MODULES = [
     *(MODULES, "sentence_bert_config.json", "config_sentence_transformers.json"),
     *("[0-9]*_*/config.json", "[0-9]*_*/model.safetensors"),
 ]
-"""What sentence-transformers reads besides the weights and the tokenizer."""
+"""Files that sentence-transformers reads besides the weights and the tokenizer."""
 _ALIGNED = "use output: hidden, or a checkpoint like CLIP, SigLIP or BLIP-2"
 VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
 ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
 
 
 def read_model_config(folder: Path) -> dict[str, Any]:
-    """``config.json``; empty if there is none."""
+    """Return the content of ``config.json``; empty if there is none."""
     try:
         content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -75,7 +75,7 @@ def open_clip_config(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def image_kind(folder: Path) -> str:
-    """Return a key of :data:`OUTPUTS`. What ``config.json`` does not tell is taken for a ViT."""
+    """Return the kind of a checkpoint, a key of :data:`OUTPUTS`; by default ``vit``."""
     config = read_model_config(folder)
     if not config and (folder / OPEN_CLIP_CONFIG).is_file():
         return "open-clip"

@@ -11,7 +11,6 @@ from scipy.stats import false_discovery_control
 from vitcapr.errors import UserError
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.scores import DIFFERENCES, RankFile, read_metrics, read_per_image
-from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import (
     LEVEL,
     NOT_SHOWN,
@@ -23,8 +22,9 @@ from vitcapr.metrics.bootstrap import (
     ratio_measure,
     verdict,
 )
+from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.labels import COLUMNS, GROUPS, in_groups
-from vitcapr.metrics.retrieval import file_measures
+from vitcapr.metrics.retrieval_measures import file_measures
 from vitcapr.metrics.scoring import caption_metrics
 
 _P_VALUE = "p:exchange,two-sided"

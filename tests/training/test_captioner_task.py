@@ -19,7 +19,7 @@ from vitcapr.decoding.stepwise import Hypothesis
 from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
-from vitcapr.training.captioner import CaptionerTask, history_with_rewards, image_words
+from vitcapr.training.captioner_task import CaptionerTask, history_with_rewards, image_words
 from vitcapr.training.self_critical import GreedyCider, SelfCritical
 
 IMAGES = 5

@@ -12,7 +12,7 @@ from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import QueryBankWeight, read_embeddings
 from vitcapr.formats.scores import RankFile, Ranks
-from vitcapr.metrics import retrieval
+from vitcapr.metrics import retrieval_measures as retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected
 from vitcapr.metrics.ranks import CaptionOwners, rank_matches

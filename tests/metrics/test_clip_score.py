@@ -16,7 +16,7 @@ from tests.encoders.two_towers import ROOM, clip
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import read_metrics
-from vitcapr.metrics.similarity import PROMPT, clip_scores
+from vitcapr.metrics.clip_score import PROMPT, clip_scores
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_similarity import score_similarity
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vitcapr.data import tables
+from vitcapr.data import parquet_pictures
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.tables import picture_path, split_table_path
+from vitcapr.data.parquet_pictures import picture_path, split_table_path
 from vitcapr.errors import UserError
 
 Picture = Callable[..., bytes]
@@ -70,7 +70,7 @@ def test_three_row_groups_are_in_memory_and_no_file_appears(tmp_path: Path, monk
             assert source.read(picture_path(path.name, row)) == bytes([row]) * size
             most = max(most, pa.total_allocated_bytes() - start)
     assert groups == list(range(10))
-    assert most <= (tables.GROUPS_IN_MEMORY + 1) * group * size
+    assert most <= (parquet_pictures.GROUPS_IN_MEMORY + 1) * group * size
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from vitcapr.data.images import ImageSource
-from vitcapr.encoders.precision import dtype_name
+from vitcapr.encoders.devices import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.audit import Audit, content_digest
 from vitcapr.formats.manifest import Manifest

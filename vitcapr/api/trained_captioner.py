@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from vitcapr.decoding.stepwise import Hypothesis
-    from vitcapr.encoders.photographs import PhotographEncoder
+    from vitcapr.encoders.image_recipe import PhotographEncoder
     from vitcapr.formats.captions import Candidate
     from vitcapr.models.interface import Captioner
 
@@ -42,7 +42,7 @@ class CaptionedImage:
         image: the path as it was given; empty for a picture in memory.
         caption: the best one.
         log_prob: its log-probability.
-        score: what the candidates are ordered by.
+        score: the number by which the candidates are ordered.
         candidates: all captions, the best first, with their words and the log-probability of every word.
         attention: (words, rows, columns) float32, where the captioner looked for each word; None if not asked for.
     """
@@ -134,7 +134,7 @@ class TrainedCaptioner:
         import torch
 
         from vitcapr.decoding.generate import generate, search_arguments
-        from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
+        from vitcapr.encoders.devices import autocast, resolve_device, resolve_dtype
 
         if attention:
             self.check_attention()
@@ -164,7 +164,7 @@ class TrainedCaptioner:
     @one_at_a_time
     def _model(self) -> "Captioner":
         from vitcapr.decoding.generate import open_captioner
-        from vitcapr.encoders.precision import resolve_device, resolve_dtype
+        from vitcapr.encoders.devices import resolve_device, resolve_dtype
 
         self.files.check_architecture()
         device = resolve_device(self.device)
@@ -174,7 +174,7 @@ class TrainedCaptioner:
     @cached_property
     @one_at_a_time
     def _encoder(self) -> "PhotographEncoder":
-        from vitcapr.encoders.precision import resolve_device
+        from vitcapr.encoders.devices import resolve_device
 
         return self.files.encoders([self.features], resolve_device(self.device), self.backbone)[0]
 

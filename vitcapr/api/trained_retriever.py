@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from vitcapr.api.captioner import BATCH, Device
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
+from vitcapr.api.trained_captioner import BATCH, Device
 from vitcapr.data.photographs import ImageLike, as_list, open_image
 from vitcapr.encoders.loading import one_at_a_time
 from vitcapr.errors import UserError
@@ -24,7 +24,7 @@ from vitcapr.formats.store_manifest import read_sealed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from vitcapr.encoders.photographs import PhotographEncoder
+    from vitcapr.encoders.image_recipe import PhotographEncoder
     from vitcapr.formats.embeddings import IndexPart
     from vitcapr.formats.manifest import Manifest
     from vitcapr.progress import Reporter
@@ -41,7 +41,7 @@ class TrainedRetriever:
         files: the folder of the retriever and what belongs to it.
         manifest: ``manifest.json`` of the data set that is searched.
         stores: manifests of the features: of the backbone, then of the augmented views.
-        text_encoder, backbone: what a person gave for them; None for those of the experiment.
+        text_encoder, backbone: hub id or folder given by the user; None: as in the experiment.
         reporter: where progress is written; None for nowhere.
     """
 
@@ -141,7 +141,7 @@ class TrainedRetriever:
     @cached_property
     @one_at_a_time
     def _opened(self) -> "Retriever":
-        from vitcapr.encoders.precision import resolve_device
+        from vitcapr.encoders.devices import resolve_device
         from vitcapr.retrieval.embedder import open_retriever
 
         self.files.check_architecture()

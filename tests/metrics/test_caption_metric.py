@@ -9,8 +9,8 @@ from vitcapr.config.reading import parse
 from vitcapr.config.report import ScoreSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
-from vitcapr.metrics import base, java
-from vitcapr.metrics.base import Caption, TokenisedCaptions, references_of
+from vitcapr.metrics import caption_metric, java
+from vitcapr.metrics.caption_metric import Caption, TokenisedCaptions, references_of
 from vitcapr.metrics.java import tokenize_all
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.scoring import caption_metrics
@@ -28,7 +28,7 @@ from vitcapr.metrics.scoring import caption_metrics
 )
 def test_captions_that_cannot_be_scored(results: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        base.check_candidates(dict(results), ["a", "b"])
+        caption_metric.check_candidates(dict(results), ["a", "b"])
 
 
 @pytest.fixture

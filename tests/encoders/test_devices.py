@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from vitcapr.encoders.precision import cpu_has_bfloat16, dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.devices import cpu_has_bfloat16, dtype_name, resolve_device, resolve_dtype
 from vitcapr.errors import UserError
 
 CPU = torch.device("cpu")

@@ -15,8 +15,7 @@ from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
 from vitcapr.config.objective import CaptionerLoss, TrainingCaptions, Words
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
-from vitcapr.encoders.precision import dtype_name
-from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.devices import dtype_name, to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import read_model, rebuild

@@ -11,13 +11,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vitcapr.encoders.base import ImageEncoder
+from vitcapr.encoders.checkpoint_kinds import Kind, Output, Patches, Pool, check_image_encoder, library
 from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
+from vitcapr.encoders.devices import DTYPES, dtype_name, resolve_dtype, to_device
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
-from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder, library
-from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
+from vitcapr.encoders.network_checks import ImageEncoder
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
-from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.int8 import dequantise, quantise, stored_dtype
 from vitcapr.formats.store_manifest import arrays_of_layer

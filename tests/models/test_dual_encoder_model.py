@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.models.dual_encoder_model import DualEncoder, build_dual_encoder
 from vitcapr.models.projections import Standardise
 from vitcapr.models.towers import AttentionPool, HeadTower, ImageTower, WordTower, build_head
 

@@ -8,15 +8,15 @@ from scipy.stats import binomtest
 from vitcapr.errors import UserError
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.scores import RankFile, Ranks, write_metrics
-from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN, plain_score, ratio_measure, score_of
 from vitcapr.metrics.bootstrap import compare as compare_measures
+from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.captions.bleu import METRIC as BLEU
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.chair import METRIC as CHAIR
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import length_mean
-from vitcapr.metrics.comparison import compare_systems, paired_differences, read_scored, with_claims
+from vitcapr.metrics.system_comparison import compare_systems, paired_differences, read_scored, with_claims
 from vitcapr.pipeline.run import run_stage
 from vitcapr.report.score_tables import comparison_page
 from vitcapr.stages.compare import compare
