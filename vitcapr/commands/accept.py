@@ -97,8 +97,8 @@ def compare_rows(sealed: Path, manifest: Path, source: str) -> tuple[str, str]:
     """
     from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.row_audit import audit
     from vitcapr.store.reader import open_features
+    from vitcapr.store.row_audit import audit
 
     if not sealed.is_file():
         return "its store is not sealed", ""

@@ -15,8 +15,8 @@ from vitcapr.files import read_text, sha256_file, write_text
 from vitcapr.formats.records import reading
 from vitcapr.formats.tables import NOTHING, Cell, Table, row
 from vitcapr.metrics.caption_metric import ORACLE
-from vitcapr.metrics.system_comparison import Scored, compare_systems, read_scored
 from vitcapr.metrics.labels import COLUMNS
+from vitcapr.metrics.system_comparison import Scored, compare_systems, read_scored
 from vitcapr.pipeline.records import Run
 from vitcapr.pipeline.result_cache import open_result_cache
 from vitcapr.progress import format_seconds

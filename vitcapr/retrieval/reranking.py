@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vitcapr.config.captioner import RerankSettings
 from vitcapr.config.parts import Reranker
+from vitcapr.encoders.devices import resolve_device
 from vitcapr.encoders.language_models import load_judge
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
