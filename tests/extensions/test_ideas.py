@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.checkouts import REPOSITORY
-from tests.training import test_captioner as captioning
+from tests.training import test_captioner_task as captioning
 from tests.training import test_retriever as retrieval
 from tests.training.trained import train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
