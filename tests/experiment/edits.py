@@ -174,7 +174,11 @@ EDITS = (
         add("vitcapr/metrics/captions/length.py", "METRIC = None\n"),
         (),
     ),
-    Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), COMPARED),
+    Edit(
+        "the label of a score",
+        append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"),
+        COMPARED | {"check_claims", "draw_captions"},
+    ),
     Edit("code of one figure", append("vitcapr/report/figures/curves.py"), {"draw_curves", "first_page"}),
     Edit(
         "another release of pycocoevalcap", release("pycocoevalcap"), METEOR | CURVES | {"train_captioner"} | DECODING
@@ -199,7 +203,7 @@ EDITS = (
     ),
     Edit("bootstrap samples", configure(metrics={"bootstrap_samples": 10}), SCORES | {"draw_captions"}),
     Edit("examples in the figures", configure(figures={"examples": 3}), EXAMPLES),
-    Edit("the deleted table of scores", delete("results/two/summary.csv"), PAGED),
+    Edit("the deleted table of scores", delete("results/two/summary.csv"), PAGED - {"differences"}),
     Edit(
         "other spellings of the same paths: `./x/`, `a/../x`, the absolute path",
         respell,
