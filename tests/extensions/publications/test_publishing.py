@@ -47,7 +47,7 @@ def test_the_crate_has_an_action_for_each_job(publication: Path) -> None:
 
 def test_a_zip_without_features_verifies_the_scores(study: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(study)
-    config, target = read_config(Path("config.yaml")), tmp_path / "tiny.zip"
+    config, target = read_config(Path("config.yaml")), tmp_path / "new/tiny.zip"
     publish(Path(ROOT), str(target), config, ["features", "captions"], quiet(), tmp_path / "scratch")
     receipt = verify(str(target), tmp_path / "root", quiet())
     states = {(one.row["model"], one.status) for one in receipt.numbers if one.row["metric"] in ("cider", "rsum")}

@@ -19,7 +19,7 @@ from vitcapr.errors import UserError
 from vitcapr.extensions.publications import contents
 from vitcapr.extensions.publications.contents import DATA, EXPERIMENT, INDEX, REPLAYED, ROWS, STORES, SUMMARY
 from vitcapr.extensions.publications.crate import crate_metadata
-from vitcapr.files import read_json, sha256_bytes, sha256_file, write_bytes, write_json, write_text
+from vitcapr.files import atomic_path, read_json, sha256_bytes, sha256_file, write_bytes, write_json, write_text
 from vitcapr.formats.containers import slices, write_array, write_frame
 from vitcapr.formats.manifest import SCHEMAS, Manifest, read_manifest
 from vitcapr.formats.model import CARD
@@ -165,7 +165,7 @@ def _send(target: str, listed: contents.Publication, paths: Mapping[str, Path], 
     if not target.endswith(".zip"):
         return push_list(RemoteFolder(target), INDEX, listed, paths, report)
     content = listed.model_dump_json(indent=2).encode()
-    with zipfile.ZipFile(target, "w") as packed:
+    with atomic_path(Path(target)) as partial, zipfile.ZipFile(partial, "w") as packed:
         for name, path in sorted(paths.items()):
             packed.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
         packed.writestr(zipfile.ZipInfo(INDEX), content, zipfile.ZIP_DEFLATED)
