@@ -225,7 +225,7 @@ def _data(captions: Captions) -> Manifest:
 
 
 def _arrays(store: FeatureStore, layers: Sequence[int], tokens: Sequence[str] | None) -> list[str]:
-    """Return the names of the arrays to read, each of which the store has."""
+    """Return the names of the arrays to read, checked against those of the store."""
     known = [name for name in ("cls", "patches", TEXT) if name in store]
     chosen = list(known if tokens is None else tokens)
     for layer in layers:

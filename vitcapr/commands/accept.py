@@ -17,7 +17,7 @@ from vitcapr.pipeline.dry_run import job_name, planned_dag
 from vitcapr.pipeline.records import file_facts, read_run, record_of_log
 from vitcapr.pipeline.run import measure
 from vitcapr.pipeline.stage import DEVICE, Role
-from vitcapr.pipeline.staleness import rule_stage
+from vitcapr.pipeline.staleness import files_of, rule_stage
 from vitcapr.progress import print_lines
 
 ROWS = 64
@@ -115,7 +115,7 @@ def compare_rows(sealed: Path, manifest: Path, source: str) -> tuple[str, str]:
 
 def _source(job: Any) -> str:
     """Return the hub id or folder of the checkpoint that a job computes features with."""
-    if trained := _files(job.input, "backbone"):
+    if trained := files_of(job.input, "backbone"):
         return str(trained[0].parent)
     rule = rule_stage(job.rule)
     assert rule is not None
@@ -143,16 +143,11 @@ def accept(job: Any, reasons: list[str]) -> None:
         "values": {**before["values"], **{name: each for name, each in now["values"].items() if each is not None}},
         "files": now["files"],
         "names": now["names"],
-        "inputs": file_facts({each.name: _files(job.input, each.name) for each in stage.of_role(Role.INPUT)}),
-        "outputs": file_facts({each.name: _files(job.output, each.name) for each in stage.of_role(Role.OUTPUT)}),
+        "inputs": file_facts({each.name: files_of(job.input, each.name) for each in stage.of_role(Role.INPUT)}),
+        "outputs": file_facts({each.name: files_of(job.output, each.name) for each in stage.of_role(Role.OUTPUT)}),
         "accepted": [*before.get("accepted", []), act],
     }
     write_json(record, content)
-
-
-def _files(named: Any, parameter: str) -> list[Path]:
-    given = named.get(parameter) or []
-    return [Path(str(file)) for file in ([given] if isinstance(given, str) else given)]
 
 
 app = typer_app(main)

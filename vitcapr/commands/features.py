@@ -14,8 +14,8 @@ from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, remove_remains, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed, store_group
-from vitcapr.pipeline.fingerprint import leaves
 from vitcapr.pipeline.paths import stores_root
+from vitcapr.pipeline.records import leaves
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer
 from vitcapr.store.check import compute_again, sealed_files

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 FILE = "rejected.csv"
 EMPTY_SPLIT = "use more images or other shares, or set run.splits to splits that have images"
-"""What to do about a split without images."""
+"""The remedy for a split without images."""
 
 
 def count_reasons(reasons: Iterable[str], most: int = 5) -> str:

@@ -53,7 +53,7 @@ SENTENCE_MODULES = [
     *(MODULES, "sentence_bert_config.json", "config_sentence_transformers.json"),
     *("[0-9]*_*/config.json", "[0-9]*_*/model.safetensors"),
 ]
-"""Files that sentence-transformers reads besides the weights and the tokenizer."""
+"""Files that sentence-transformers reads in addition to the weights and the tokenizer."""
 _ALIGNED = "use output: hidden, or a checkpoint like CLIP, SigLIP or BLIP-2"
 VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
 ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"

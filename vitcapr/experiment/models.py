@@ -70,7 +70,7 @@ class Models(ScoredModels):
 
     @property
     def split_uses(self) -> dict[str, str]:
-        """What needs images of a split, by split."""
+        """The use of each split that needs images: ``training``, ``tuning`` or ``run.splits``."""
         trained = [*self.trained_captioners, *self.needed_retrievers, *self.needed_dual_encoders]
         training = dict.fromkeys([TRAIN, VALIDATION] if trained else [], "training")
         scored = {} if self.data_alone else dict.fromkeys(self.splits, "run.splits")

@@ -4,7 +4,6 @@ It decides which jobs run again, and is a part of the key in the result cache.
 """
 
 import copy
-import json
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ from vitcapr.data.archive import scan
 from vitcapr.data.digests import content_digest
 from vitcapr.encoders.checkpoint_kinds import MODULES, installed, is_checkpoint, library
 from vitcapr.pipeline.code import code_hash, counted, job_code
-from vitcapr.pipeline.records import find_experiment_folder
+from vitcapr.pipeline.records import differences, find_experiment_folder
 from vitcapr.pipeline.stage import SOURCE, Stage
 
 _DOCUMENTS = re.compile(r"README.*|LICEN[CS]E.*|NOTICE.*|.*\.md", re.IGNORECASE)
@@ -114,26 +113,6 @@ def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, A
     # A path that is execution only itself counts by its content; a section that is execution only names nothing.
     without = tuple(f"{key}." for key in stage.execution_only)
     return {key: path for key, path in files.items() if not key.startswith(without)}
-
-
-def leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every (dotted key, value as JSON) of nested settings."""
-    if isinstance(values, dict) and values:
-        for name, value in values.items():
-            yield from leaves(value, f"{key}.{name}" if key else name)
-    else:
-        yield key, json.dumps(values, ensure_ascii=False)
-
-
-def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield the (dotted key, old, new) of every leaf that differs, old and new as JSON."""
-    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        before, now = (dict(zip(map(str, range(len(each))), each, strict=True)) for each in (before, now))
-    if isinstance(before, dict) and isinstance(now, dict):
-        for name in sorted(before.keys() | now.keys()):
-            yield from differences(before.get(name), now.get(name), f"{key}.{name}" if key else name)
-    elif before != now:
-        yield key, json.dumps(before, ensure_ascii=False), json.dumps(now, ensure_ascii=False)
 
 
 def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

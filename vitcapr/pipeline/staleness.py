@@ -87,8 +87,7 @@ class RecordedJobs:
     def _changed_inputs(self, stage: Stage, job: Any, run: Run) -> Iterator[str]:
         """Yield the inputs with other content than when the job ran. Paths do not count: a copy may lie elsewhere."""
         for parameter in stage.of_role(Role.INPUT):
-            given = job.input.get(parameter.name) or []
-            files = [Path(str(file)) for file in ([given] if isinstance(given, str) else given)]
+            files = files_of(job.input, parameter.name)
             read = sorted(facts["sha256"] for facts in run.inputs.values() if facts["option"] == parameter.name)
             if parameter.name == stage.shares:
                 changed = any(self.digests.of(file) not in read for file in files if file.is_file())
@@ -96,6 +95,12 @@ class RecordedJobs:
                 changed = all(file.is_file() for file in files) and read != sorted(map(self.digests.of, files))
             if changed:
                 yield f"new input: {parameter.name}"
+
+
+def files_of(named: Any, parameter: str) -> list[Path]:
+    """Return the files that Snakemake's inputs or outputs of a job have under the name of a parameter."""
+    given = named.get(parameter) or []
+    return [Path(str(file)) for file in ([given] if isinstance(given, str) else given)]
 
 
 def recorded_fingerprint(run: Run, stage: Stage) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from vitcapr.formats.tables import NOTHING, Cell, Table, row
 from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.system_comparison import Scored, compare_systems, read_scored
-from vitcapr.pipeline.records import Run
+from vitcapr.pipeline.records import Run, leaves
 from vitcapr.pipeline.result_cache import open_result_cache
 from vitcapr.progress import format_seconds
 
@@ -133,7 +133,7 @@ def record_run(
 
 
 def _changes(last: Entry, settings: Mapping[str, Any], data: str, code: str) -> Iterator[str]:
-    before, now = (dict(_leaves(each)) for each in (last.settings, settings))
+    before, now = (dict(leaves(each)) for each in (last.settings, settings))
     for key in sorted(before.keys() | now.keys()):
         if before.get(key) != now.get(key):
             yield f"{key} {before.get(key, 'not there')} → {now.get(key, 'not there')}"
@@ -141,15 +141,6 @@ def _changes(last: Entry, settings: Mapping[str, Any], data: str, code: str) -> 
         yield "other data"
     if last.code != code:
         yield f"{last.code} → {code}"
-
-
-def _leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every (dotted key, value as JSON) of nested settings."""
-    if isinstance(values, Mapping) and values:
-        for name, value in values.items():
-            yield from _leaves(value, f"{key}.{name}" if key else name)
-    else:
-        yield key, json.dumps(values, ensure_ascii=False)
 
 
 def _paired(
@@ -192,24 +183,20 @@ def last_changes(entries: Sequence[Entry], split: str) -> list[Change]:
 
 def main_scores(entry: Entry, split: str) -> dict[tuple[str, str], float]:
     """Return the main scores of a run on a split, by system and metric."""
-    return {
-        (one["system"], one["metric"]): one["value"]
-        for one in entry.scores
-        if one["split"] == split
-        and one["metric"] in COLUMNS
-        and COLUMNS[one["metric"]].main
-        and one["value"] is not None
-    }
+    return {(one["system"], one["metric"]): one["value"] for one in _main_rows(entry, split)}
 
 
 def best_scores(entry: Entry, split: str) -> dict[str, dict[str, Any]]:
     """Return the highest row of each main score of a run on a split, by metric."""
     best: dict[str, dict[str, Any]] = {}
-    for one in entry.scores:
-        name = one["metric"]
-        if one["split"] == split and name in COLUMNS and COLUMNS[name].main and one["value"] is not None:
-            best[name] = max(best.get(name, one), one, key=lambda each: each["value"])
+    for one in _main_rows(entry, split):
+        best[one["metric"]] = max(best.get(one["metric"], one), one, key=lambda each: each["value"])
     return {name: best[name] for name in COLUMNS if name in best}
+
+
+def _main_rows(entry: Entry, split: str) -> list[dict[str, Any]]:
+    rows = [one for one in entry.scores if one["split"] == split and one["value"] is not None]
+    return [one for one in rows if one["metric"] in COLUMNS and COLUMNS[one["metric"]].main]
 
 
 def changed(entries: Sequence[Entry], number: int) -> str:

@@ -24,11 +24,11 @@ class FirstPageSettings(StageSettings):
     """For each reranked system of captions, the one whose captions a retriever reorders."""
     has_oracle: bool
     configuration: dict[str, Any]
-    """Of the whole experiment, for the history of its runs."""
+    """The configuration of the whole experiment, for the history of its runs."""
     resampling: dict[str, int]
     """Bootstrap samples and seed of the paired differences from the run before."""
     facts: dict[str, str]
-    """What the experiment consists of, for the head of the page."""
+    """The parts of the experiment, for the head of the page."""
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003

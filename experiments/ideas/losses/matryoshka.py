@@ -11,7 +11,7 @@ from vitcapr.training.contrastive import info_nce
 
 class Matryoshka(Loss):
     widths: list[int] = Field([32, 64, 128], min_length=1)
-    """Widths of the prefixes, besides the whole embedding."""
+    """Widths of the prefixes; the loss of the whole embedding is always added."""
 
     def loss(self, pairs: Pairs) -> Tensor:
         losses = [info_nce(pairs.similarity, pairs.owners, pairs.temperature)]

@@ -76,8 +76,8 @@ def _fit(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: 
     if from_cca:
         architecture["embedding_dim"] = min(images.shape[1], texts.shape[1])
     with tempfile.TemporaryDirectory(prefix="vitcapr-head-") as folder:
-        made_from = {"settings": {}, "inputs": {}, "code": ""}
-        job = TrainingJob(Path(folder), made_from, seed, _CPU, Reporter(stream=io.StringIO()))
+        description = {"settings": {}, "inputs": {}, "code": ""}
+        job = TrainingJob(Path(folder), description, seed, _CPU, Reporter(stream=io.StringIO()))
         rows = np.arange(len(images))
         trainer = DualEncoderTrainer(
             job,
