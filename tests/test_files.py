@@ -58,7 +58,7 @@ def test_unreadable_json_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         read_json(tmp_path / "none.json")
     write_text(tmp_path / "bad.json", "{")
-    with pytest.raises(UserError, match=r"not a JSON file: .*; correct it, or write or copy it again"):
+    with pytest.raises(UserError, match=r"not a JSON file: .*; correct it, or compare its size with the original's"):
         read_json(tmp_path / "bad.json")
 
 

@@ -146,7 +146,7 @@ def read_json(path: Path) -> Any:
     except OSError as error:
         raise UserError(f"the file cannot be read: {error.strerror}", where=path) from error
     except (ValueError, RecursionError) as error:
-        remedy = "correct it, or write or copy it again"
+        remedy = "correct it, or compare its size with the original's"
         raise UserError(f"not a JSON file: {error}", where=path, remedy=remedy) from error
 
 

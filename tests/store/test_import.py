@@ -407,6 +407,10 @@ def test_channels_first_are_asked_for(tmp_path: Path, data: Path) -> None:
         expected = np.moveaxis(maps, 1, 3).reshape(3, 4, 6)[[1, 0, 2]].astype(np.float32)
         np.testing.assert_array_equal(store["patches"][:], expected)
         assert store.grid == (2, 2)
+    cubes = np.random.default_rng(0).normal(size=(3, 4, 4, 4))
+    np.savez(tmp_path / "c.npz", **dict(zip(IDS, cubes, strict=True)))
+    with pytest.raises(UserError, match=r"4 x 4 x 4 has no more channels than columns .* or give --grid 4x4"):
+        imported(tmp_path / "c.npz", "--data", data)
     flat = np.random.default_rng(0).normal(size=(3, 20, 9))
     np.savez(tmp_path / "f.npz", **dict(zip(IDS, flat, strict=True)))
     with pytest.raises(UserError, match=r"9 places of 20 channels, or the reverse .* give --grid 3x3 for 9 places"):

@@ -47,7 +47,7 @@ def check_captions(captions: Mapping[str, str], references: Mapping[str, Sequenc
         firsts = [known[row][0] for row in several]
         given = {joints.GIVEN: several}
         shared = joints.paired("", lambda order: similarity(firsts, order, 1), len(images), given, False).strength
-    powered = shared >= _CLEARLY_SHARED and len(set(drawn)) >= len(drawn) / 2
+    powered = shared >= _CLEARLY_SHARED and len(set(drawn)) >= min(len(drawn) / 2, joints.LEAST_PAIRS)
     orders = _orders(rows, images)
     joint = "captions and references"
     return _state(joints.paired(joint, lambda order: similarity(drawn, order, 0), len(images), orders, powered), where)

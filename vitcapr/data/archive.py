@@ -113,7 +113,8 @@ class Archive:
         except PermissionError as error:
             raise UserError("permission denied", where=root) from error
         except Exception as error:  # A damaged directory makes zipfile raise almost anything.
-            raise UserError("neither a folder nor a whole zip", where=root, remedy="fetch or copy it again") from error
+            remedy = "compare its size with the original's"
+            raise UserError("neither a folder nor a whole zip", where=root, remedy=remedy) from error
 
     def files(self) -> list[str]:
         """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
@@ -243,5 +244,5 @@ def list_tar(file: Path, name: str) -> tuple[dict[str, tuple[int, int]], Rejecte
             if end == length > 0:
                 rejected.append((f"{name} byte {end}", "the tar has no end mark: it may have been cut here"))
     if not end and rejected:
-        raise UserError("not an uncompressed tar", where=file, remedy="copy it again, or uncompress it")
+        raise UserError("not an uncompressed tar", where=file, remedy="uncompress it")
     return places, rejected

@@ -35,7 +35,8 @@ def open_table(path: Path, column: str) -> "pq.ParquetFile":
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
-        raise UserError("not a whole Parquet file", where=path, remedy="fetch or copy it again") from error
+        remedy = "compare its size with the original's"
+        raise UserError("not a whole Parquet file", where=path, remedy=remedy) from error
     if _leaf(table, column) is None:
         remedy = f"it needs a column '{column}' of bytes, or {{bytes}}"
         raise UserError("the Parquet file has no pictures", where=path, remedy=remedy)
@@ -86,7 +87,7 @@ class TablePictures:
             return table.read_row_group(group, columns=[_leaf(table, column)], use_threads=False).column(0)
         except (pa.ArrowException, OSError) as error:
             what, where = f"row group {group} of the Parquet file is damaged", self._root / name
-            raise UserError(what, where=where, remedy="fetch or copy it again") from error
+            raise UserError(what, where=where, remedy="compare its size with the original's") from error
 
     def close(self) -> None:
         with self._lock:

@@ -172,7 +172,7 @@ def read_rows(file: Path, columns: Columns, rejected: Rejected, *, key: str, nam
     # A damaged table makes the libraries raise almost anything.
     except Exception as error:
         what = f"{key}: cannot be read after row {number}: {' '.join(str(error).split())[:200]}"
-        raise UserError(what, where=file, remedy="correct it, or write or copy it again") from error
+        raise UserError(what, where=file, remedy="correct it, or compare its size with the original's") from error
 
 
 _Cells = Iterator[dict[str, Any] | OddRow]

@@ -191,8 +191,8 @@ def _arrays(
                 remedy = f"give --grid {wide}x{width} for {high} channels, or --grid {high}x{wide} for {width}"
                 raise UserError(what, where=where, remedy=remedy)
             shape = (wide * width, high)
-        elif first.ndim == 3 and first.shape[1] > first.shape[2] and grid != first.shape[:2]:
-            what = f"'{name}' of shape {' x '.join(map(str, first.shape))} has more columns than channels"
+        elif first.ndim == 3 and first.shape[1] >= first.shape[2] and grid != first.shape[:2]:
+            what = f"'{name}' of shape {' x '.join(map(str, first.shape))} has no more channels than columns"
             remedy = f"write the channels last, or give --grid {first.shape[0]}x{first.shape[1]}"
             raise UserError(what, where=where, remedy=remedy)
         elif (

@@ -115,3 +115,10 @@ def test_retrievers_have_their_loss_and_their_recalls():
     lines = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "-"]
     assert [line.get_ydata().tolist() for line in lines] == [pytest.approx([1, 2 / 3, 2.5 / 3])] * 2
     assert len({line.get_linewidth() for line in lines}) == 1
+
+
+def test_a_loss_that_begins_at_zero_is_not_divided():
+    table = history((0.0, 2.0, 1.0)).drop(columns="validation_cider").assign(validation_rsum=[100, 300, 290])
+    figure = training_curves({"zero": table, "other": table.assign(validation_loss=[2.0, 1.0, 1.0])}, "retrievers")
+    lines = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "-" and len(line.get_ydata())]
+    assert [line.get_ydata().tolist() for line in lines] == [[1, 0.5, 0.5]]

@@ -140,7 +140,7 @@ def training_curves(
 
 def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str, Any], best: Best | None) -> None:
     if panel.relative and _has(history, panel.validated):
-        first = history[panel.validated].dropna().iloc[0]
+        first = history[panel.validated].dropna().iloc[0] or np.nan  # nothing is relative to 0
         history = history.assign(**{column: history[column] / first for column in panel.columns if column in history})
     _draw(axes, history, panel.trained, _MIDDLE, color=look["color"], linestyle=_DASHES, linewidth=1.0)
     _draw(axes, history, panel.validated, **look)
