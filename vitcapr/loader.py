@@ -57,6 +57,7 @@ KINDS = {
     ),
     "ENCODER": Kind("encoders", ("backbone.kind",)),
     "HEAD": Kind("heads", ("retriever.image.head", "retriever.text.head"), ("vitcapr.training.heads",)),
+    "TOWER": Kind("towers", ("retriever.text",)),
     "LOSS": Kind("losses", tuple(f"{model}.{_OBJECTIVE}" for model in _TRAINED), ("vitcapr.training.losses",)),
     "RERANKER": Kind("rerankers", ("scorer",), ("vitcapr.retrieval.rerankers",)),
 }

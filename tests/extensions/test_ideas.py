@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModel, AutoTokenizer
 
 from tests.checkouts import REPOSITORY
+from tests.checkpoints import save_bert
 from tests.training import test_captioner_task as captioning
 from tests.training import test_retriever as retrieval
 from tests.training.trained import train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.objective import CaptionerLoss, Words
 from vitcapr.config.parts import Names, Reranker
 from vitcapr.config.training import (
@@ -80,6 +83,30 @@ def words_of(objective: Any = "cross_entropy", kind: str = "baseline") -> tuple[
     return task, {"captioner": {"architecture": kind, "training": training.canonical()}}
 
 
+def tower_of(name: str) -> tuple[Any, dict[str, Any]]:
+    """A training of a tower over a BERT, whose untrained adapters change nothing."""
+    known = ["<pad>", "<start>", "<end>", *(f"w{number}" for number in range(2 + retrieval.IMAGES))]
+    folder = save_bert(Path("bert"), known[3:])
+    section = RetrieverConfig.model_validate({"backbone": "vit", "text": {"kind": name, "source": str(folder)}})
+    assert RetrieverConfig.model_validate(section.canonical()) == section
+    text = {**section.text.described(), "vocabulary": len(known)}
+    model = retrieval.encoder(text=text)
+    begin: Any = model.text.begin
+    begin(known)
+    tokenizer, bert = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    expected = bert(**tokenizer(["w1 w4", "w0"], padding=True, return_tensors="pt")).last_hidden_state
+    expected = torch.stack([expected[0].mean(0), expected[1, :3].mean(0)])
+    project: Any = model.text.project
+    ids = torch.tensor([[1, 4, 7, 2], [1, 3, 2, 0]])
+    torch.testing.assert_close(model.eval().text(ids), project(expected), atol=1e-5, rtol=1e-5)
+    build_dual_encoder(
+        {"embedding_dim": 4, "temperature": 0.1, "learn_temperature": True, "text": text, "image": {"feature_dim": 6}}
+    ).load_state_dict(model.state_dict())
+    return retrieval.task_of(model.train(), phases=[RetrieverPhaseConfig(epochs=1, batch_images=8)]), {
+        "retriever": {"text": section.text.canonical()}
+    }
+
+
 def teacher(path: Path) -> Path:
     generator = np.random.default_rng(0)
     vectors = {name: generator.normal(size=(8, 3)).astype(np.float32) for name in ("images", "captions")}
@@ -94,6 +121,8 @@ def test_an_idea_learns_and_counts(idea: Path) -> None:
     kind, name = idea.parent.name, idea.stem
     if kind == "heads":
         task, settings = pairs_of(head=name)
+    elif kind == "towers":
+        task, settings = tower_of(name)
     elif kind == "captioners":
         task, settings = words_of(kind=name)
     elif name in WORDS:

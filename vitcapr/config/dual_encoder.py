@@ -1,12 +1,17 @@
 """Configuration of dual encoders: on stored features, and of image and text models that are fine-tuned together."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializeAsAny, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from vitcapr.config.base import CHECKPOINT, Entry, Name, Only, Section, StageSettings, UserPath, with_default
-from vitcapr.config.parts import AnyHead
+from vitcapr.config.parts import AnyHead, Names
 from vitcapr.config.training import FinetuningConfig, Layer, RetrieverTrainingConfig, TrainedConfig
+from vitcapr.loader import parts
+
+if TYPE_CHECKING:
+    from vitcapr.models.towers import TextTower
 
 
 class HeadConfig(Section):
@@ -48,7 +53,7 @@ class TextTowerConfig(Section):
 
     kind: str
     """lstm (the paper) or bilstm over the words; bag: the mean of learned word embeddings; features: features of a text
-    encoder, computed once; features_and_words: features and bag together."""
+    encoder, computed once; features_and_words: features and bag together; or a tower of your own (docs/extend.md)."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on word vectors and pooled states, or on text features and inside an mlp, gated or residual
     head."""
@@ -113,9 +118,41 @@ class FeaturesAndWordsTextConfig(_Features, _Bag):
     kind: Literal["features_and_words"] = "features_and_words"
 
 
+class TextTowerPart(TextTowerConfig):
+    """The class that a tower of an extension defines: a text tower that reads words, and its keys."""
+
+    max_length: int = Field(35, ge=3)
+    """Maximum caption length in tokens, start and end included; longer captions are truncated."""
+
+    def described(self) -> dict[str, Any]:
+        """Return the keys as the card of a model keeps them. :meth:`build` reads these."""
+        return self.model_dump()
+
+    def build(self, vocabulary: int, embedding_dim: int) -> "TextTower":
+        """Return the tower, from word ids (M, T) int64, padded with 0, to the shared space (M, E).
+
+        A module with a method ``begin(words)`` gets the words of the vocabulary before a training starts.
+
+        Args:
+            vocabulary: V, number of words.
+            embedding_dim: E.
+        """
+        raise NotImplementedError
+
+
+def _read_text(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    own = isinstance(value, Mapping) and value.get("kind") in parts("TOWER")
+    if own or isinstance(value, TextTowerPart):
+        return Names("TOWER", TextTowerPart).read(value)
+    return read(value)
+
+
+_TextConfig = Annotated[
+    BagTextConfig | LstmTextConfig | FeaturesTextConfig | FeaturesAndWordsTextConfig, Field(discriminator="kind")
+]
 AnyTextConfig = Annotated[
-    BagTextConfig | LstmTextConfig | FeaturesTextConfig | FeaturesAndWordsTextConfig,
-    Field(discriminator="kind"),
+    SerializeAsAny[_TextConfig],
+    WrapValidator(_read_text),
     with_default("kind", "bag"),
 ]
 

@@ -1,4 +1,4 @@
-"""Parts that the configuration names, each with settings of its own: losses, heads and rerankers."""
+"""Parts that the configuration names, each with settings of its own: losses, heads, towers and rerankers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Names:
     """
 
     kind: str
-    base: type[Part]
+    base: type[Section]
 
     def names(self) -> list[str]:
         """Return the parts that fit, and those of extensions, which are not imported."""
@@ -83,7 +83,7 @@ class Names:
     def _fits(self, part: Any) -> bool:
         return isinstance(part, type) and issubclass(part, self.base)
 
-    def _mistake(self, error: Any, part: type[Part]) -> str:
+    def _mistake(self, error: Any, part: type[Section]) -> str:
         key = ".".join(map(str, error["loc"]))
         if error["type"] == "extra_forbidden":
             meant = did_you_mean(key, list(part.model_fields), f"it has {', '.join(part.model_fields)}")

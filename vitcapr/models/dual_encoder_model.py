@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.finetuned_towers import FinetunedImageTower, LanguageTowers, TowerTokens
-from vitcapr.models.towers import HeadTower, ImageTower, Reads, TextTower, WordTower
+from vitcapr.models.towers import ImageTower, Reads, TextTower, build_text_tower
 
 TextBatch = Tensor | tuple[Tensor, Tensor] | Sequence[TowerTokens]
 """The input of a text tower: token ids, (M, T) int64, padded with 0, with start and end; or features, (M, D) float32;
@@ -130,8 +130,8 @@ def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoders:
     With the key ``members``, it is an ensemble of that many.
 
     Its other keys: ``embedding_dim``, ``temperature``, ``learn_temperature``, ``bias`` where a sigmoid loss learns one,
-    ``image`` (the arguments of :class:`ImageTower`) and ``text`` (``kind``, ``words``, ``bag``, ``features`` or
-    ``features_and_words``, and the arguments of its class).
+    ``image`` (the arguments of :class:`ImageTower`) and ``text`` (``kind``, ``words``, ``bag``, ``features``,
+    ``features_and_words`` or the name of a tower, and the arguments of its class).
     """
     members = [_build_one(architecture) for _ in range(architecture.get("members", 1))]
     return members[0] if len(members) == 1 else DualEncoderEnsemble(members)
@@ -139,12 +139,10 @@ def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoders:
 
 def _build_one(architecture: dict[str, Any]) -> DualEncoder:
     embedding_dim = architecture["embedding_dim"]
-    text = dict(architecture["text"])
-    tower = WordTower if text.pop("kind") == "words" else HeadTower
     return DualEncoder(
         embedding_dim,
         ImageTower(embedding_dim=embedding_dim, **architecture["image"]),
-        tower(embedding_dim=embedding_dim, **text),
+        build_text_tower(architecture["text"], embedding_dim),
         architecture["temperature"],
         architecture["learn_temperature"],
         architecture.get("bias"),

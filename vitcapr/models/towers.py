@@ -199,3 +199,26 @@ class HeadTower(nn.Module):
 
 
 TextTower = WordTower | HeadTower
+
+
+def build_text_tower(settings: Mapping[str, Any], embedding_dim: int) -> TextTower:
+    """Return the untrained text tower that the ``text`` of an architecture describes.
+
+    Raises:
+        UserError: the tower is of an extension that is not here, or gives another shape.
+    """
+    given = dict(settings)
+    kind = given.pop("kind")
+    if kind == "words":
+        return WordTower(embedding_dim=embedding_dim, **given)
+    if kind in ("bag", "features", "features_and_words"):
+        return HeadTower(embedding_dim=embedding_dim, **given)
+    vocabulary = given.pop("vocabulary")
+    tower: TextTower = load_part("TOWER", kind).model_validate({"kind": kind, **given}).build(vocabulary, embedding_dim)
+    tower.reads = "tokens"
+    with torch.no_grad():
+        shape = tuple(tower.eval()(torch.ones(2, 3, dtype=torch.int64)).shape)
+    if shape != (2, embedding_dim):
+        what = f"the tower '{kind}' turns word ids (2, 3) into {shape}, not into (2, {embedding_dim})"
+        raise UserError(what, remedy="correct its network")
+    return tower.train()

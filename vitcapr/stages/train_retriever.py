@@ -48,4 +48,4 @@ def train_retriever(
     inputs |= digests(data, tokens=tokens, vocabulary=vocabulary, word_vectors=word_vectors)
     card = {"code": code, "inputs": inputs, "settings": settings.canonical()}
     job = TrainingJob(retriever, card, settings.seed, resolve_device(device), report)
-    train_retriever(job, config, data, stores, RetrieverTexts(table, len(words), sentences), word_vectors)
+    train_retriever(job, config, data, stores, RetrieverTexts(table, words, sentences), word_vectors)

@@ -14,17 +14,19 @@ from vitcapr.batches.sources import FeatureSource, feature_dims, with_mean_patch
 from vitcapr.batches.texts import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.config.dual_encoder import (
     AnyTextConfig,
-    BagTextConfig,
     FeaturesAndWordsTextConfig,
     FeaturesTextConfig,
     LstmTextConfig,
     RetrieverConfig,
+    TextTowerConfig,
+    TextTowerPart,
 )
 from vitcapr.config.training import DualEncoderTrainingConfig
 from vitcapr.encoders.devices import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.dual_encoder_model import DualEncoder, DualEncoders, build_dual_encoder
 from vitcapr.models.towers import ImageTower
 from vitcapr.store.reader import FeatureStore, open_features
@@ -50,12 +52,10 @@ def architecture_of(
         text_dim: the width of the text features, for a text tower that reads them.
         vocabulary: how many words, for a text tower that reads words.
     """
-    text = retriever.text.model_dump(exclude={"encoder", "word_vectors", "max_length"})
-    if isinstance(retriever.text, LstmTextConfig):
-        text |= {"kind": "words", "bidirectional": retriever.text.kind == "bilstm"}
+    text = _described(retriever.text)
     if not isinstance(retriever.text, FeaturesTextConfig):
         text["vocabulary"] = vocabulary
-    if not isinstance(retriever.text, BagTextConfig | LstmTextConfig):
+    if retriever.text.reads_features:
         text["feature_dim"] = text_dim
     learns = bool(retriever.training.phases)
     raw = not learns and image_dims == {"feature_dim": text_dim}
@@ -70,17 +70,24 @@ def architecture_of(
     }
 
 
+def _described(text: TextTowerConfig) -> dict[str, Any]:
+    if isinstance(text, TextTowerPart):
+        return text.described()
+    keys = text.model_dump(exclude={"encoder", "word_vectors", "max_length"})
+    is_lstm = {"kind": "words", "bidirectional": text.kind == "bilstm"}
+    return keys | is_lstm if isinstance(text, LstmTextConfig) else keys
+
+
 class RetrieverTexts(NamedTuple):
     """The captions of a data set in the forms that a text tower may read.
 
     Attributes:
-        table: the captions as numbers of a vocabulary.
-        vocabulary: number of its words.
+        table: the captions as numbers of ``words``.
         sentences: their text features; None if the text tower reads none.
     """
 
     table: TokenTable
-    vocabulary: int
+    words: Vocabulary
     sentences: FeatureStore | None = None
 
 
@@ -105,15 +112,12 @@ def train_retriever(
     arrays = retriever.image.arrays if "cls" in stores[0] else retriever.image.needed_arrays
     image_dims = feature_dims(stores[0], arrays) | ({"cls_dim": 0} if arrays == ("patches",) else {})
     text_dim = None if sentences is None else sentences["text"].shape[-1]
-    architecture = architecture_of(retriever, image_dims, text_dim=text_dim, vocabulary=captions.vocabulary)
+    architecture = architecture_of(retriever, image_dims, text_dim=text_dim, vocabulary=len(captions.words))
     text_encoder = None if sentences is None else describe_text_encoder(sentences)
     job = job.describe(backbone=retriever.backbone, text_encoder=text_encoder)
     texts = texts_of(retriever.text, table, sentences)
     trainer = DualEncoderTrainer(job, retriever.training, stores, texts, train, data.rows("validation"))
-    if word_vectors is None:
-        trainer.fit_retriever(retriever, architecture)
-    else:
-        trainer.fit_retriever(retriever, architecture, partial(_start_words, word_vectors))
+    trainer.fit_retriever(retriever, architecture, partial(_begin, captions.words, word_vectors))
 
 
 def sample_rows(rows: np.ndarray, most: int | None) -> np.ndarray:
@@ -204,12 +208,17 @@ class DualEncoderTrainer:
         job.train(make_task, training, dtype, sweep=sweep, rates_of=rates_of)
 
 
-def _start_words(word_vectors: Path, encoder: DualEncoder) -> None:
-    """Give the word embedding of the text tower the vectors of a ``vectors.npy``.
+def _begin(words: Vocabulary, word_vectors: Path | None, encoder: DualEncoder) -> None:
+    """Give a tower of an extension the words, or the word embedding the vectors of a ``vectors.npy``.
 
     Raises:
         UserError: the tower has no word embedding.
     """
+    begin: Callable[[Sequence[str]], None] | None = getattr(encoder.text, "begin", None)
+    if begin is not None:
+        begin(words.words)
+    if word_vectors is None:
+        return
     embedding = getattr(encoder.text, "embedding", None)
     if embedding is None:
         raise UserError("a text tower of kind features has no word embedding", remedy="omit word_vectors")
@@ -243,7 +252,7 @@ def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverConfig) -> FeatureStore | None:
     """Return the store of text features, if the text tower reads one."""
     kind = retriever.text.kind
-    if isinstance(retriever.text, BagTextConfig | LstmTextConfig):
+    if not retriever.text.reads_features:
         if path is not None:
             raise UserError(f"a text tower of kind {kind} reads no text features", remedy="leave out text_features")
         return None
