@@ -272,7 +272,9 @@ class Story:
 
     def _reach_a_time_limit(self) -> None:
         """A stage that saves nothing."""
-        self._hold({"decode": ("vitcapr stage decode", "")})
+        self._hold(
+            {"decode": ("vitcapr stage decode", "attention.npz")}
+        )  # not the other decoding, which runs beside it
         job = self.watch.running("decode_attentively")
         cluster.ask("scontrol", "update", f"JobId={job}", "TimeLimit=1")
         self._until(lambda: self.watch.jobs[job]["JobState"] == "TIMEOUT")
