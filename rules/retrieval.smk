@@ -50,6 +50,9 @@ use rule gpu_job as embed with:
         embeddings=paths.fill(paths.EMBEDDINGS, embedded="{retriever}"),
     log:
         paths.log("embed", "retriever", "split"),
+    wildcard_constraints:
+        # The training split as well, on request: a distillation learns from it.
+        split="train|validation|test",
     priority: 8
     resources:
         **stages.embed.on_gpu(runtime=60),

@@ -11,6 +11,7 @@ A part is a module that defines one of :data:`KINDS`, such as ``METRIC``, and li
 entry point may name the module of one part, whose name it gives. docs/extend.md lists what else an extension may hold.
 """
 
+import ast
 import importlib
 import importlib.metadata
 import importlib.util
@@ -77,13 +78,16 @@ class Part:
         """Import the module, and return ``attribute`` of it, by default the part.
 
         Raises:
-            UserError: the module cannot be imported, or does not define ``attribute``.
+            UserError: the module names a file of the study, cannot be imported, or does not define ``attribute``.
         """
         try:
-            return getattr(importlib.import_module(self.module), attribute or self.kind)
+            if (file := _undeclared(self.path)) is None:
+                return getattr(importlib.import_module(self.module), attribute or self.kind)
         except Exception as error:
             what = f"the {self.kind.lower()} '{self.name}' cannot be used: {type(error).__name__}: {error}"
             raise UserError(what, where=self.path, remedy="correct the file") from error
+        what = f"the {self.kind.lower()} '{self.name}' reads '{file}', which nothing declares"
+        raise UserError(what, where=self.path, remedy="put it into the folder of the extension, or name it in a key")
 
 
 @dataclass(frozen=True)
@@ -264,6 +268,14 @@ def _from_settings(name: str) -> list[Any]:
     packages = [package for package, folder in extensions().items() if (folder / "settings.py").is_file()]
     modules = [vars(importlib.import_module(f"{package}.settings")) for package in packages]
     return [module[name] for module in modules if name in module]
+
+
+def _undeclared(path: Path) -> str | None:
+    """Return a file that a module names by a path and that is not its own: a change of it would run nothing again."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    named = (text for text in texts if len(text) < 256 and Path(text).is_file())
+    return next((text for text in named if not (path.parent / text).is_file()), None)
 
 
 def is_installed(path: Path) -> bool:

@@ -216,6 +216,11 @@ HEAD = Wrong
             "the shape .8,.; it must be a scalar",
         ),
         ("losses/nan", WRONG_LOSS.format(value="pairs.similarity.mean() * torch.nan"), "the loss is not a number at"),
+        (
+            "losses/reads",
+            WRONG_LOSS.format(value="open('words.txt')"),
+            r"the loss 'reads' reads 'words.txt', which nothing declares .*; put it into the folder of the extension",
+        ),
         ("heads/wide", WRONG_HEAD, r"the head 'wide' turns \(2, 6\) into \(2, 5\), not into \(2, 4\)"),
     ],
 )
@@ -226,7 +231,8 @@ def test_a_wrong_part_is_one_line(
     path = Path("plugins", f"{file}.py")
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    with pytest.raises(UserError, match=message):
+    Path("words.txt").touch()
+    with pytest.raises((UserError, ValueError), match=message):
         task, _ = pairs_of(**{"objective" if path.parent.name == "losses" else "head": path.stem})
         train_in(tmp_path / "training", task, TrainingConfig(phases=task._phases))
 

@@ -29,6 +29,7 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import empty_splits, endless_warm_ups, lacks, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
+from vitcapr.loader import KINDS, part_names
 from vitcapr.metrics.bootstrap import few_images
 from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.slurm import ask, refusals
@@ -110,6 +111,12 @@ def parameters() -> None:
         title = f"## {place}" if place else "## Top level"
         description = "\n\n" + section["description"] if section.get("description") else ""
         parts.append(f"{title}{description}\n\n{to_markdown(_table(section, content['$defs']))}")
+    rows = [
+        row(f"`{kind.folder}/NAME.py`", f"`{name}`", ", ".join(f"`{part}`" for part in part_names(name)))
+        for name, kind in KINDS.items()
+    ]
+    table = Table("", ("file of an extension", "it defines", "NAME: those that are there"), tuple(rows), align="lll")
+    parts.append(f"## Parts of extensions\n\n{to_markdown(table)}")
     print("\n".join(parts).replace("``", "`"), end="")
 
 
