@@ -3,9 +3,9 @@
 
 use rule cpu_job as first_page with:
     input:
-        **targets.page_inputs,
         summary=paths.SUMMARY,
         manifest=paths.MANIFEST,
+        results=targets.page_files,
     output:
         page=paths.PAGE,
     log:
@@ -16,5 +16,4 @@ use rule cpu_job as first_page with:
             command=run_again(
                 workflow.overwrite_configfiles, workflow.config_settings.config
             ),
-            **targets.page_files,
         ),

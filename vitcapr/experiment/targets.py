@@ -14,7 +14,6 @@ from vitcapr.experiment.figures import model_files
 from vitcapr.experiment.models import TEST, Part
 from vitcapr.files import canonical_json
 from vitcapr.loader import ask
-from vitcapr.pipeline.rule import list_files
 
 if TYPE_CHECKING:
     from vitcapr.experiment.experiment import Experiment
@@ -94,30 +93,28 @@ class Targets(Part):
         ]
 
     @property
-    def page_files(self) -> dict[str, dict[str, str]]:
-        """The files of the first page with names, by the stage's parameters."""
+    def page_files(self) -> list[str]:
+        """The files in the folder of the experiment that the first page shows."""
         split, models, captioning = self.page_split, self.models, self.experiment.captioning
         captions = captioning.captions(models.needed_decodings)
+        claims, attention = captioning.claims(captions), captioning.attention[:1]
+        captioned = [paths.fill(path, split=split) for path in (*captions.values(), *claims.values())]
         ranked, retrievers = models.representatives(models.ranked, *RANKED), self.config.retrievers
-        trained = {
-            "captioners": models.trained("captioners"),
-            "retrievers": [name for name in models.trained("retrievers") if retrievers[name].training.phases],
-            "finetuned_dual_encoders": models.representatives(models.finetuned_dual_encoders, RANKED[1]),
-            "backbones": models.trained("backbones"),
-        }
-        histories = [(section, name) for section, names in trained.items() for name in names]
-        return {
-            "captions": {name: paths.fill(path, split=split) for name, path in captions.items()},
-            "claims": {name: paths.fill(path, split=split) for name, path in captioning.claims(captions).items()},
-            "attention": {
-                f"{each['captioner']}/{each['decoding']}": self.path(paths.ATTENTION, **{**each, "split": split})
-                for each in captioning.attention[:1]
-            },
-            "embeddings": {name: self.experiment.retrieval.embeddings(name, split) for name in ranked},
-            "ranks": self.compared_ranks,
-            "cards": model_files(self.path(paths.CARD), [each for each in histories if each[0] != "backbones"]),
-            "histories": model_files(self.path(paths.HISTORY), histories),
-        }
+        trained = [("captioners", name) for name in models.trained("captioners")]
+        trained += [("retrievers", name) for name in models.trained("retrievers") if retrievers[name].training.phases]
+        finetuned = models.representatives(models.finetuned_dual_encoders, RANKED[1])
+        trained += [("finetuned_dual_encoders", name) for name in finetuned]
+        with_history = [*trained, *(("backbones", name) for name in models.trained("backbones"))]
+        return [
+            *captioned,
+            *(self.path(paths.ATTENTION, **{**each, "split": split}) for each in attention),
+            *(self.experiment.retrieval.embeddings(name, split) for name in ranked),
+            *self.compared_ranks.values(),
+            *model_files(self.path(paths.CARD), trained).values(),
+            *model_files(self.path(paths.HISTORY), with_history).values(),
+            *self.differences,
+            *ask("page", self.experiment),
+        ]
 
     @property
     def compared_ranks(self) -> dict[str, str]:
@@ -141,12 +138,6 @@ class Targets(Part):
     def page_split(self) -> str:
         """The split that the first page shows."""
         return TEST if TEST in self.models.splits else self.models.splits[0]
-
-    @property
-    def page_inputs(self) -> dict[str, list[str]]:
-        """The inputs of the first page, by the stage's parameters."""
-        files = {name: list_files(each) for name, each in self.page_files.items()}
-        return files | {"differences": self.differences, "sections": list(ask("page", self.experiment))}
 
 
 def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:

@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
@@ -9,6 +11,13 @@ from vitcapr.progress import Reporter
 
 PICTURES = 12
 """Pictures with captions."""
+ShownFile = Annotated[Path, "Files in the folder of the experiment that the page shows"]
+_NAMED_BY = {
+    **dict.fromkeys(("captions.json", "claims.json", "attention.npz", "embeddings.npz"), slice(1, -2)),
+    "ranks.npz": slice(2, -2),
+    **dict.fromkeys(("history.csv", "card.json", "differences.csv", "page_section.json"), slice(0, -1)),
+}
+"""The files of the page, and the folders in the experiment's that name each of them."""
 
 
 class FirstPageSettings(StageSettings):
@@ -61,6 +70,15 @@ class FirstPageSettings(StageSettings):
         )
 
 
+def files_by_name(folder: Path, files: Iterable[Path]) -> dict[str, dict[str, Path]]:
+    """Return the files of each file name, by the folders that name them: ``captions.json`` by ``plain/beam``."""
+    found: dict[str, dict[str, Path]] = {name: {} for name in _NAMED_BY}
+    for file in files:
+        parts = file.relative_to(folder).parts
+        found[file.name]["/".join(parts[_NAMED_BY[file.name]])] = file
+    return found
+
+
 @stage(execution_only={"command", "configuration"})
 def first_page(
     summary: In[kinds.SummaryFile],
@@ -69,15 +87,7 @@ def first_page(
     settings: FirstPageSettings,
     report: Reporter,
     page: Out[kinds.PageFile],
-    captions: dict[str, In[kinds.CaptionsFile]] | None = None,
-    claims: dict[str, In[kinds.CheckedClaimsFile]] | None = None,
-    attention: dict[str, In[kinds.AttentionFile]] | None = None,
-    differences: In[kinds.DifferencesFile] | None = None,
-    embeddings: dict[str, In[kinds.EmbeddingsFile]] | None = None,
-    ranks: dict[str, In[kinds.RanksFile]] | None = None,
-    histories: dict[str, In[kinds.HistoryFile]] | None = None,
-    cards: dict[str, In[kinds.CardFile]] | None = None,
-    sections: list[In[kinds.PageSectionFile]] | None = None,
+    results: list[In[ShownFile]] | None = None,
     command: Annotated[str, "Command that runs the experiment, for the page"] = "",
 ) -> None:
     """Write the first page: the result, scores, captioned pictures, retrieval at its best and worst, training, cost.
@@ -111,25 +121,28 @@ def first_page(
 
     data, scores = read_manifest(manifest), read_summary(summary)
     choice = Choice(PICTURES, settings.images, settings.words)
-    captions, attention = (
-        {n.replace("/", ", "): path for n, path in (each or {}).items()} for each in (captions, attention)
+    files = files_by_name(page.parent, results or [])
+    captions, attention, claims = (
+        {name.replace("/", ", "): path for name, path in files[each].items()}
+        for each in ("captions.json", "attention.npz", "claims.json")
     )
-    embeddings = embeddings or {}
+    embeddings, ranks = files["embeddings.npz"], files["ranks.npz"]
+    histories, cards, sections = files["history.csv"], files["card.json"], files["page_section.json"].values()
     bases = {name.replace("/", ", "): base.replace("/", ", ") for name, base in settings.bases.items()}
-    checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
-    compared = read_differences(differences) if differences else None
+    checked = {name: read_claims(path) for name, path in claims.items()}
+    compared = next(map(read_differences, files["differences.csv"].values()), None)
     with open_images(data) as read:
         looked = examples.looked(data, split, captions, attention, read)
         captioned = examples.captioned(
             data, split, settings.language, captions, bases, choice, read, attention, checked
         )
-        retrieved = examples.retrieved(data, split, scores, embeddings, ranks or {}, read)
+        retrieved = examples.retrieved(data, split, scores, embeddings, ranks, read)
     jobs = jobs_behind(page, [summary, manifest, *captions.values(), *embeddings.values()])
     resampled, configuration = settings.resampling, settings.configuration
     runs = (
         record_run(page.parent, scores, split, manifest, jobs, configuration, code_version(), resampled) if jobs else []
     )
-    extensions = [read_page_section(path) for path in sections or []]
+    extensions = [read_page_section(path) for path in sections]
     text = to_html(
         title=page.parent.name,
         folder=str(page.parent),
@@ -140,11 +153,11 @@ def first_page(
             *settings.facts.items(),
         ],
         answers=[*answers(scores, split, compared), *since_the_last_run(runs, split)],
-        look=what_to_look_at(data, split, captions, histories or {}, extensions),
+        look=what_to_look_at(data, split, captions, histories, extensions),
         differences=difference_marks(compared) if compared is not None else None,
         difference_table=difference_table(compared) if compared is not None else None,
         scores=[*score_tables(scores), *examples.seed_tables(scores, settings.seeded)],
-        curves=examples.training_pictures(histories or {}, cards or {}),
+        curves=examples.training_pictures(histories, cards),
         cost=Noted(cost_table(jobs), cost_note(jobs)) if jobs else None,
         history=history_table(runs, split) if len(runs) > 1 else None,
         runs=history_marks(runs, split),
