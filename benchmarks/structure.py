@@ -49,7 +49,8 @@ def main() -> None:
     graph = grimp.build_graph("vitcapr", cache_dir=None)
     files = {name: _file(name) for name in graph.modules}
     small = [name for name in files if _is_small(name, files[name]) and len(_importers(graph, name)) == 1]
-    circles = {frozenset(each) for name in files if (each := _circle(graph, name))}
+    run = grimp.build_graph("vitcapr", cache_dir=None, exclude_type_checking_imports=True)
+    circles = {frozenset(each) for name in files if (each := _circle(run, name))}
     decode = subprocess.run([sys.executable, "-c", DECODE], capture_output=True, text=True, check=True)
     stages = ("vitcapr.stages.score", "vitcapr.stages.summary")
     scores = {*stages, *(name for stage in stages for name in graph.find_upstream_modules(stage))}

@@ -18,10 +18,10 @@ from PIL import Image
 
 from tests.checkpoints import snapshot
 from vitcapr.extensions.demo import dataset
-from vitcapr.extensions.demo.dataset import DRAWING, make_scene, original_of, split_of, write_scenes
+from vitcapr.extensions.demo.dataset import DRAWING, make_scene, original_of, write_scenes
 from vitcapr.extensions.demo.lexicon import COLORS
 from vitcapr.extensions.demo.render import render
-from vitcapr.extensions.demo.scene import DEPTHS, Scene, stream
+from vitcapr.extensions.demo.scene import DEPTHS, Scene, split_of, stream
 from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter

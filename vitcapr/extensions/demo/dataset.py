@@ -8,7 +8,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from vitcapr.errors import UserError
 from vitcapr.extensions.demo.captions import chinese, english
 from vitcapr.extensions.demo.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.extensions.demo.render import render
-from vitcapr.extensions.demo.scene import DIRECTIONS, OPPOSITES, Scene, sample_scene, stream
+from vitcapr.extensions.demo.scene import DIRECTIONS, OPPOSITES, Scene, sample_scene, split_of, stream
 from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import write_manifest
@@ -39,23 +38,6 @@ def make_scene(seed: int, index: int, original: int | None = None) -> Scene:
     """Scene ``index`` of the data set ``seed``; with ``original``, a near duplicate of that scene."""
     rng = stream(seed, index, SCENE)
     return sample_scene(rng) if original is None else near_duplicate(make_scene(seed, original), rng)
-
-
-def split_of(index: int, validation: float, test: float) -> tuple[str, int]:
-    """Return the split of picture ``index`` and the number of pictures of that split before it.
-
-    The result does not depend on the number of pictures.
-
-    Pictures are independent of each other, so their positions serve: with shares of a tenth each, every fifth
-    picture is held out, for the two splits in turn. Any ten pictures in a row then have some of each.
-    """
-    held_out = Fraction(str(validation)) + Fraction(str(test))
-    before = int(index * held_out)
-    if int((index + 1) * held_out) == before:
-        return "train", index - before
-    share = Fraction(str(test)) / held_out
-    tests = int(before * share)
-    return ("test", tests) if int((before + 1) * share) > tests else ("validation", before - tests)
 
 
 def original_of(index: int, validation: float, test: float) -> int | None:

@@ -6,6 +6,7 @@ Lengths are fractions of the picture's side, x to the right and y downwards.
 import math
 import random
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -79,6 +80,23 @@ def stream(seed: int, index: int, purpose: int) -> random.Random:
     """
     words = np.random.SeedSequence([seed, index, purpose]).generate_state(4)
     return random.Random(int.from_bytes(words.tobytes(), "little"))
+
+
+def split_of(index: int, validation: float, test: float) -> tuple[str, int]:
+    """Return the split of picture ``index`` and the number of pictures of that split before it.
+
+    The result does not depend on the number of pictures.
+
+    Pictures are independent of each other, so their positions serve: with shares of a tenth each, every fifth
+    picture is held out, for the two splits in turn. Any ten pictures in a row then have some of each.
+    """
+    held_out = Fraction(str(validation)) + Fraction(str(test))
+    before = int(index * held_out)
+    if int((index + 1) * held_out) == before:
+        return "train", index - before
+    share = Fraction(str(test)) / held_out
+    tests = int(before * share)
+    return ("test", tests) if int((before + 1) * share) > tests else ("validation", before - tests)
 
 
 def sample_scene(rng: random.Random) -> Scene:

@@ -40,7 +40,7 @@ class ScenesConfig(DatasetConfig):
         return f"{self.images:,} rendered images"
 
     def image_counts(self) -> Counter[str]:
-        from vitcapr.extensions.demo.dataset import split_of
+        from vitcapr.extensions.demo.scene import split_of
 
         return Counter(split_of(number, self.validation, self.test)[0] for number in range(self.images))
 
