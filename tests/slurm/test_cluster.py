@@ -67,7 +67,17 @@ THREADS = {
     **dict.fromkeys(("embed", "feature_statistics", "tune_reranking", "rerank", "score_retrieval"), 1),
 }
 """As many on Slurm as without: another number may add up in another order."""
-OF_ITS_RUN = {".digests.json", "logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums", "index.html"}
+OF_ITS_RUN = {
+    ".digests.json",
+    "logs",
+    "benchmarks",
+    "runs",
+    "gpu.csv",
+    "gpu",
+    "checksums",
+    "index.html",
+    "history.jsonl",
+}
 """What says when, where, how and at what cost a file was made; and the figure of GPU use, of a cluster alone."""
 # Slurm's plugin looks at its jobs ten seconds later each time that none has ended; here it looks every two.
 HEAD = """
