@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import rehearsal, results
+from benchmarks import experiments, rehearsal, results
 from benchmarks.inputs import VIT_TINY, render, render_jpegs, write_vit
 from tests.extensions.explorer.experiment import write_experiment
 from vitcapr.data.coco import list_coco, list_karpathy
@@ -138,9 +138,31 @@ def test_the_pages_have_the_figures_of_the_file() -> None:
         assert results.fill(page, tables) == page, f"{name}: run make pages"
         shown |= set(re.findall(r"<!-- results: ([^/\n]+?)(?: /| -->)", page))
     assert shown == tables.keys()
-    assert {frozenset(table) for table in tables.values()} == {
-        frozenset({"columns", "rows", "command", "commit", "date", "machine"})
-    }
+    source = {"columns", "rows", "command", "commit", "date", "machine"}
+    assert all(table.keys() - {"experiment", "fingerprint", "note"} == source for table in tables.values())
+
+
+def test_tables_of_experiments_are_of_todays_code_or_say_why_not() -> None:
+    """Run the experiment again, or write into its ``note`` what has changed since, and why the numbers stand."""
+    made = {table["experiment"] for table in results.read().values() if "experiment" in table}
+    today = {experiment: experiments.fingerprint(experiment) for experiment in made}
+    for name, table in results.read().items():
+        if "experiment" in table and "note" not in table:
+            assert table["fingerprint"] == today[table["experiment"]], f"{name}: {experiments.__doc__}"
+
+
+def test_the_scores_of_one_seed_have_an_interval_and_those_of_several_a_deviation(tmp_path: Path) -> None:
+    for seed, value in enumerate((0.5, 0.7)):
+        (tmp_path / str(seed)).mkdir()
+        text = "split,model,decoding,metric,value,low,high\n"
+        text += f"test,m,beam,cider,{value},{value - 0.1},{value + 0.2}\ntest,m,beam,vocabulary_used,{100 * value},,\n"
+        (tmp_path / str(seed) / "summary.csv").write_text(text)
+    metrics = {"CIDEr": "cider", "words used": "vocabulary_used"}
+    one, both = (
+        experiments.rows({"row": "m/beam"}, metrics, [tmp_path / name for name in names]) for names in ("0", "01")
+    )
+    assert one == {"row": ["50.0 (40.0–70.0)", "50"]}
+    assert both == {"row": ["60.0 ± 14.1", "60 ± 14"]}
 
 
 def test_the_page_of_speed_has_no_times_but_those_of_the_file() -> None:
