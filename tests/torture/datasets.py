@@ -4,6 +4,7 @@ Whatever is accepted has to be in the files: a caption is a text of the source, 
 every picture is either an image of the manifest or in ``rejected.csv`` with its reason.
 """
 
+import codecs
 import hashlib
 import json
 import random
@@ -100,7 +101,8 @@ def texts_of(file: Path) -> set[str]:
     """Every text that a caption may have, spaces joined."""
     if not file.is_file() or file.suffix == ".parquet":
         return {text for texts in TEXTS.values() for text in texts} if file.suffix == ".parquet" else set()
-    content = file.read_bytes().decode("utf-8", "replace")
+    read = file.read_bytes()
+    content = read.decode("utf-16" if read[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8", "replace")
     if file.suffix == ".json":
         found = strings(json.loads(content))
     else:

@@ -14,6 +14,8 @@ FROM_NOTHING = ("extract", "extract_pixels", "extract_text")
 """Stages whose work lies in a store, which is not among the outputs that they declare."""
 MEASURED = ("seconds.csv", "tables.md", "tables.html")
 """What align writes with the processor time of each fit."""
+OF_ALL_EXPERIMENTS = ("results/summary.csv", "results/index.html")
+"""Written by the jobs of all experiments; a sandbox holds one."""
 NOT_ARTEFACTS = ("runs", "logs", ".digests.json", "result_cache", "writers.lock")
 
 
@@ -80,8 +82,9 @@ class Job:
         for name in (".digests.json", "summary.csv"):  # written by the jobs of all experiments
             if (self.project / "results" / name).exists():
                 shutil.copy2(self.project / "results" / name, folder / "results")
-        for name in ("vit", "bert", "llama", "vectors.txt"):
-            (folder / name).symlink_to(self.project / name)
+        for path in self.project.iterdir():
+            if path.name not in ("results", "stores") and not path.name.startswith("."):
+                (folder / path.name).symlink_to(path)
         return folder
 
     def damage(self, folder: Path) -> str | None:
@@ -92,6 +95,8 @@ class Job:
             name = path.relative_to(folder)
             whole = self.project / name
             if {*NOT_ARTEFACTS, *MEASURED} & {*name.parts} or name.name.endswith(".partial"):
+                continue
+            if name.as_posix() in OF_ALL_EXPERIMENTS:
                 continue
             if not whole.exists():
                 return f"{name} is in no whole run"
