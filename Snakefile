@@ -14,7 +14,7 @@ from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.loader import files_of_extensions
-from vitcapr.pipeline.paths import RESULTS, conda_environment, extend_path
+from vitcapr.pipeline.locations import RESULTS, conda_environment, extend_path
 from vitcapr.pipeline.rule import (
     check_rules,
     growing,

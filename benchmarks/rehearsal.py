@@ -21,15 +21,15 @@ import numpy as np
 from PIL import Image
 
 from benchmarks import results
-from vitcapr.extensions.demo.captions import english
-from vitcapr.extensions.demo.claims import claim_accuracy, read_caption
 from vitcapr.extensions.demo.dataset import DRAWING, ENGLISH, make_scene, mapped
 from vitcapr.extensions.demo.lexicon import KINDS
 from vitcapr.extensions.demo.render import render
 from vitcapr.extensions.demo.scene import stream
+from vitcapr.extensions.demo.sentences import english
+from vitcapr.extensions.demo.statements import claim_accuracy, read_caption
 from vitcapr.files import atomic_path, read_json, write_json
 from vitcapr.formats.captions import read_coco_references, read_results
-from vitcapr.pipeline.records import Run, read_runs
+from vitcapr.pipeline.run_records import Run, read_runs
 from vitcapr.progress import Reporter
 
 SEED = 2014

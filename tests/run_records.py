@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vitcapr.pipeline.records import FORMAT
+from vitcapr.pipeline.run_records import FORMAT
 
 RECORD: dict[str, Any] = {
     "format": FORMAT,

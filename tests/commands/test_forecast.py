@@ -26,7 +26,7 @@ from vitcapr.commands.init import SNAKEFILE
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.files import sha256_file, write_json
-from vitcapr.pipeline.paths import WORKFLOW
+from vitcapr.pipeline.locations import WORKFLOW
 
 SIZES = Counter(train=10, validation=4, test=6)
 NONE: frozenset[str] = frozenset()

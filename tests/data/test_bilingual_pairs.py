@@ -11,7 +11,7 @@ from PIL import Image
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
-from vitcapr.formats.pairs import read_pair_table
+from vitcapr.formats.pair_files import read_pair_table
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_pairs import data_pairs
 

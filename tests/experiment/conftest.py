@@ -22,8 +22,8 @@ from tests.run_records import RECORD
 from vitcapr.commands.stage import read_job
 from vitcapr.files import write_json
 from vitcapr.pipeline.code import job_code
-from vitcapr.pipeline.records import file_facts, record_of_log
 from vitcapr.pipeline.run import Job
+from vitcapr.pipeline.run_records import file_facts, record_of_log
 from vitcapr.pipeline.stage import Role, find_stage
 
 

@@ -27,7 +27,7 @@ from vitcapr.formats.captions import (
 from vitcapr.formats.containers import read_arrays, write_arrays
 from vitcapr.formats.embeddings import Embeddings, QueryBankWeight, RerankingWeight, read_embeddings, write_embeddings
 from vitcapr.formats.model import read_card, read_tower_readers, write_card, write_tower_readers
-from vitcapr.formats.pairs import (
+from vitcapr.formats.pair_files import (
     Pools,
     read_cleaning,
     read_pair_table,
@@ -51,7 +51,7 @@ from vitcapr.formats.scores import (
     write_summary,
 )
 from vitcapr.formats.tokens import TagTable, TokenTable, read_tokenizer, write_tokenizer
-from vitcapr.formats.training import gpu_csv, gpu_row, read_gpu_use, read_history, whole_rows, write_history
+from vitcapr.formats.training_files import gpu_csv, gpu_row, read_gpu_use, read_history, whole_rows, write_history
 from vitcapr.formats.vocabulary import Vocabulary, read_word_vectors, write_word_vectors
 from vitcapr.metrics.bootstrap import plain_score
 

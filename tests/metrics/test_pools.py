@@ -12,7 +12,7 @@ import pytest
 from tests.data_sets import embeddings_of, write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.pairs import Pools
+from vitcapr.formats.pair_files import Pools
 from vitcapr.metrics.pools import joined, origin, rank_languages, rank_pools, rank_queries
 from vitcapr.metrics.ranks import negatives_before
 from vitcapr.pipeline.run import run_stage

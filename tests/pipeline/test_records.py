@@ -11,7 +11,14 @@ import pytest
 from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.records import FileFacts, check_as_written, check_same_origin, find_writers, read_run, read_runs
+from vitcapr.pipeline.run_records import (
+    FileFacts,
+    check_as_written,
+    check_same_origin,
+    find_writers,
+    read_run,
+    read_runs,
+)
 
 FILE = Path("results/a/captions/captions.json")
 

@@ -21,8 +21,8 @@ from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline import owner
-from vitcapr.pipeline.records import Records, file_facts, read_run
 from vitcapr.pipeline.run import Job, read_by_name, run_stage
+from vitcapr.pipeline.run_records import Records, file_facts, read_run
 from vitcapr.pipeline.stage import In, Out, Role, stage
 from vitcapr.progress import Reporter
 

@@ -18,7 +18,7 @@ from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import DIFFERENCES
 from vitcapr.formats.tables import Cell, Table, row
 from vitcapr.metrics.caption_metric import ORACLE
-from vitcapr.pipeline.records import read_runs
+from vitcapr.pipeline.run_records import read_runs
 from vitcapr.progress import format_seconds
 from vitcapr.report.answers import Answer, answers
 from vitcapr.report.direction import Match, image_to_text, text_to_image

@@ -11,8 +11,8 @@ from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import DIFFERENCES, write_metrics, write_per_image
 from vitcapr.metrics.caption_metric import ORACLE
-from vitcapr.pipeline.records import Run
 from vitcapr.pipeline.result_cache import ResultCache
+from vitcapr.pipeline.run_records import Run
 from vitcapr.report.answers import since_the_last_run
 from vitcapr.report.experiments import write_experiments
 from vitcapr.report.history import HISTORY, history_table, last_changes, read_history, record_run

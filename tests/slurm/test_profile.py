@@ -72,7 +72,7 @@ def test_gpu_use_is_planned_where_jobs_have_gpus(
 ) -> None:
     """On a login node, which has none; not on such a machine itself, nor with device: cpu."""
     assert "draw_gpu" in jobs
-    monkeypatch.setattr("vitcapr.pipeline.paths._GPUS", ())
+    monkeypatch.setattr("vitcapr.pipeline.locations._GPUS", ())
     monkeypatch.chdir(tmp_path)
     on_cpu = {**CONFIG, "device": "cpu"}
     for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (on_cpu, True, False)):

@@ -17,7 +17,7 @@ from tests.checkpoints import Experiment, extract_text, flip_bit, run_features, 
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
-from vitcapr.pipeline.paths import find_store
+from vitcapr.pipeline.locations import find_store
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.adopt import adopt
 from vitcapr.store.foreign_files import open_foreign

@@ -24,7 +24,7 @@ from tests.checkpoints import (
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
-from vitcapr.formats.audit import Audit
+from vitcapr.formats.audit_files import Audit
 from vitcapr.store.reader import FeatureStore, open_features
 
 Arrays = dict[str, np.ndarray]

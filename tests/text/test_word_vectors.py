@@ -3,7 +3,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.text.word_vectors import describe_coverage, initial_embedding, read_vectors
+from vitcapr.text.vector_files import describe_coverage, initial_embedding, read_vectors
 
 
 @pytest.fixture

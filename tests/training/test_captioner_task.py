@@ -16,11 +16,11 @@ from tests.training.trained import StopsBefore, assert_continues, assert_same, t
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.stepwise import Hypothesis
-from vitcapr.formats.training import write_history
+from vitcapr.formats.training_files import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
 from vitcapr.training.captioner_task import CaptionerTask, history_with_rewards, image_words
-from vitcapr.training.self_critical import GreedyCider, SelfCritical
+from vitcapr.training.reward import GreedyCider, SelfCritical
 
 IMAGES = 5
 CAPTIONS = [["a", "red", "boat"], ["boats"], ["a", "dog"], ["two", "dogs", "a", "boat"], ["a", "red", "dog"], ["boat"]]
@@ -169,7 +169,7 @@ def test_greedy_cider_is_one_where_the_captions_are_the_references(monkeypatch: 
         caption = VOCABULARY.encode(next(written))[1:-1]
         return [Hypothesis(tokens=caption, token_log_probs=[], log_prob=0.0, score=0.0, attention=None)]
 
-    monkeypatch.setattr("vitcapr.training.self_critical.greedy", repeat)
+    monkeypatch.setattr("vitcapr.training.reward.greedy", repeat)
     training = CaptionerTrainingConfig(phases=[CaptionerPhaseConfig(epochs=1, batch_images=1, max_length=9)])
     scorer = GreedyCider(STORE, table, VOCABULARY, np.array([2, 0, 1]), training, torch.device("cpu"))
     assert scorer.score(model_of("baseline")) == pytest.approx(10.0)

@@ -16,7 +16,7 @@ from tests.models.untrained import untrained
 from vitcapr.encoders.devices import autocast
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.interface import Captioner
-from vitcapr.training.self_critical import CiderReward, SelfCritical
+from vitcapr.training.reward import CiderReward, SelfCritical
 
 PAD, START, END, UNKNOWN = range(4)
 WORDS = 8

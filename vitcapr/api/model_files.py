@@ -19,7 +19,7 @@ from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.records import read_record, reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
 from vitcapr.loader import check_part
-from vitcapr.pipeline.records import RUNS, Run, read_run
+from vitcapr.pipeline.run_records import RUNS, Run, read_run
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.store.writer import TERMS

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from vitcapr.config.base import ADOPTED, find_backbone, find_data
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.formats.audit import find_audit
+from vitcapr.formats.audit_files import find_audit
 from vitcapr.formats.store_manifest import IDENTITIES, read_sealed, store_group
 from vitcapr.formats.tables import Table, row
-from vitcapr.pipeline.paths import can_only_be_a_folder, find_store
+from vitcapr.pipeline.locations import can_only_be_a_folder, find_store
 from vitcapr.progress import format_bytes, print_lines
 
 BYTES = {"int8": 1, "float16": 2, "float32": 4}

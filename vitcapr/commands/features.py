@@ -12,10 +12,10 @@ import typer
 from vitcapr.commands.main import Arrays, Sealed, WithoutContentCheck, split_commas
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, remove_remains, write_json
-from vitcapr.formats.audit import AUDIT, find_audit
+from vitcapr.formats.audit_files import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed, store_group
-from vitcapr.pipeline.paths import stores_root
-from vitcapr.pipeline.records import leaves
+from vitcapr.pipeline.locations import stores_root
+from vitcapr.pipeline.run_records import leaves
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer
 from vitcapr.store.check import compute_again, sealed_files

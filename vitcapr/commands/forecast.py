@@ -16,7 +16,7 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.dry_run import planned_dag
-from vitcapr.pipeline.records import Run, differences, read_runs
+from vitcapr.pipeline.run_records import Run, differences, read_runs
 from vitcapr.pipeline.stage import find_stage, stage_names
 from vitcapr.progress import format_bytes, format_seconds
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.experiment.experiment import load_experiment
 from vitcapr.pipeline.dry_run import RUNS_NOW, planned_jobs
-from vitcapr.pipeline.records import read_runs
+from vitcapr.pipeline.run_records import read_runs
 from vitcapr.progress import print_lines
 from vitcapr.store.check import lost_stores
 

@@ -25,7 +25,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, write_json
 from vitcapr.formats.containers import take_rows
 from vitcapr.formats.manifest import Manifest, write_manifest
-from vitcapr.formats.pairs import FORMAT, TABLE, write_pair_table, write_pools
+from vitcapr.formats.pair_files import FORMAT, TABLE, write_pair_table, write_pools
 from vitcapr.progress import Reporter
 
 LANGUAGES = ("en", "zh")

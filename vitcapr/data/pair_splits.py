@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from vitcapr.formats.pairs import Pools
+from vitcapr.formats.pair_files import Pools
 
 METHOD = "first class in the order given that a word of the caption belongs to; of a picture, the commonest"
 OTHER = "other"

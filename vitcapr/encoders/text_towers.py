@@ -21,7 +21,7 @@ from vitcapr.encoders.checkpoints import load_half, load_part, open_clip_checkpo
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.text.normalise import words_of
-from vitcapr.text.word_vectors import read_dimension, read_vectors
+from vitcapr.text.vector_files import read_dimension, read_vectors
 
 Output = Literal["hidden", "aligned"]
 _LANGUAGE_REMEDY = "output: hidden needs a checkpoint with its language model; an itm checkpoint has output: aligned"

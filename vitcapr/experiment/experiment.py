@@ -14,12 +14,12 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment import paths
 from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
-from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import Models
 from vitcapr.experiment.retrieval import Finetuning, Retrieval
+from vitcapr.experiment.stores import Features
 from vitcapr.experiment.targets import Targets
 from vitcapr.formats.image_root import LOCATION, write_location
-from vitcapr.pipeline.paths import RESULTS
+from vitcapr.pipeline.locations import RESULTS
 from vitcapr.pipeline.rule import Stages
 from vitcapr.pipeline.stage import find_stage
 

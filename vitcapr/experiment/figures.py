@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vitcapr.config.experiment import unique
 from vitcapr.experiment import paths
 from vitcapr.loader import ask
-from vitcapr.pipeline.paths import WORKFLOW, gpu_exists
+from vitcapr.pipeline.locations import WORKFLOW, gpu_exists
 from vitcapr.pipeline.rule import Wildcards
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The path of every result, with the wildcards of its job. Rules use the patterns as they are."""
 
-from vitcapr.pipeline.paths import RESULTS
+from vitcapr.pipeline.locations import RESULTS
 
 ROOT = f"{RESULTS}/{{experiment}}"
 """The folder of an experiment."""

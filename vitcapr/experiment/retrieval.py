@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.experiment import RANKED, unique
 from vitcapr.experiment import paths
-from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import TRAIN, Part
+from vitcapr.experiment.stores import Features
 from vitcapr.pipeline.rule import Wildcards
 
 PAIRS = "training.pairs"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.pairs import Pools
+from vitcapr.formats.pair_files import Pools
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.bootstrap import plain_score, ratio_measure, score_of
 from vitcapr.metrics.query_bank import Correction, corrected

@@ -16,7 +16,7 @@ from vitcapr.data.archive import scan
 from vitcapr.data.digests import content_digest
 from vitcapr.encoders.checkpoint_kinds import MODULES, installed, is_checkpoint, library
 from vitcapr.pipeline.code import code_hash, counted, job_code
-from vitcapr.pipeline.records import differences, find_experiment_folder
+from vitcapr.pipeline.run_records import differences, find_experiment_folder
 from vitcapr.pipeline.stage import SOURCE, Stage
 
 _DOCUMENTS = re.compile(r"README.*|LICEN[CS]E.*|NOTICE.*|.*\.md", re.IGNORECASE)

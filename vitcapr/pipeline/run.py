@@ -23,7 +23,7 @@ from typing import Any
 from vitcapr.errors import Preempted, UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.kinds import CHECKPOINT
-from vitcapr.pipeline import records
+from vitcapr.pipeline import run_records as records
 from vitcapr.pipeline.owner import owned
 from vitcapr.pipeline.slurm import requeue
 from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
@@ -246,7 +246,7 @@ def _say(job: Job, line: str) -> None:
 
 
 def measure(seconds: float) -> dict[str, Any]:
-    """Return the facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start."""
+    """Return the facts of :class:`vitcapr.pipeline.run_records.Made` about this process, without its start."""
     processor = _search(r"model name\s*: (.+)", "/proc/cpuinfo") or platform.machine()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {

@@ -8,7 +8,7 @@ from filelock import FileLock
 from vitcapr.files import write_text
 from vitcapr.formats.page import html_page
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.pipeline.records import RUNS
+from vitcapr.pipeline.run_records import RUNS
 from vitcapr.progress import format_seconds
 from vitcapr.report.history import best_scores, read_history
 

@@ -18,7 +18,7 @@ from vitcapr.data.left_out import FILE, count_reasons
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.formats.page import STYLE
 from vitcapr.formats.tables import Table, row
-from vitcapr.pipeline.records import RUNS, Records, Run
+from vitcapr.pipeline.run_records import RUNS, Records, Run
 from vitcapr.progress import format_seconds
 from vitcapr.report.attended import SCRIPT
 

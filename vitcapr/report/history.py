@@ -17,8 +17,8 @@ from vitcapr.formats.tables import NOTHING, Cell, Table, row
 from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.system_comparison import Scored, compare_systems, read_scored
-from vitcapr.pipeline.records import Run, leaves
 from vitcapr.pipeline.result_cache import open_result_cache
+from vitcapr.pipeline.run_records import Run, leaves
 from vitcapr.progress import format_seconds
 
 HISTORY = "history.jsonl"

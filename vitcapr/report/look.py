@@ -8,7 +8,7 @@ from pathlib import Path
 from vitcapr.formats.captions import read_captions
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tables import PageSection
-from vitcapr.formats.training import read_history
+from vitcapr.formats.training_files import read_history
 from vitcapr.metrics.bootstrap import few_images
 from vitcapr.metrics.captions.diversity import loops
 

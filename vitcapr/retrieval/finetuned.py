@@ -23,7 +23,7 @@ from vitcapr.files import sha256_file
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
-from vitcapr.formats.pairs import read_pair_table
+from vitcapr.formats.pair_files import read_pair_table
 from vitcapr.formats.tokens import TAGS, TagTable, read_tokenizer
 from vitcapr.models.dual_encoder_model import DualEncoder
 from vitcapr.models.finetuned_towers import FinetunedImageTower, FinetunedTextTower, LanguageTowers, finetuned_towers

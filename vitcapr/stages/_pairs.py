@@ -17,7 +17,7 @@ def write_cleaned_pairs(
     from vitcapr.data.bilingual_pairs import PairRecipe, write_pairs
     from vitcapr.data.collect import Checks
     from vitcapr.data.images import ImageSource
-    from vitcapr.formats.pairs import write_cleaning
+    from vitcapr.formats.pair_files import write_cleaning
     from vitcapr.text.cleaning import Cleaner
 
     cleaner = Cleaner()

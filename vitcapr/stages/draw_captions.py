@@ -19,7 +19,7 @@ def draw_captions(
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.captions import caption_sheet, read_captioned
+    from vitcapr.report.figures.captioned import caption_sheet, read_captioned
     from vitcapr.report.figures.examples import Choice, open_images, rows_of_split
     from vitcapr.report.figures.style import save_pictures
 

@@ -11,7 +11,7 @@ def draw_loss_curves(
     pictures: list[Out[kinds.FigureFile]],
 ) -> None:
     """Draw the training and validation losses of several trainings over the epochs: figures 11 and 12 of Peng 2025."""
-    from vitcapr.formats.training import read_history
+    from vitcapr.formats.training_files import read_history
     from vitcapr.report.figures.curves import read_best, training_curves
     from vitcapr.report.figures.style import save_pictures
 

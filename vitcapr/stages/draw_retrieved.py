@@ -19,7 +19,7 @@ def draw_retrieved(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import RankFile
     from vitcapr.report.figures.examples import Choice, open_images
-    from vitcapr.report.figures.retrieval import draw_failures
+    from vitcapr.report.figures.retrieved import draw_failures
     from vitcapr.report.figures.style import save_pictures
 
     data, choice = read_manifest(manifest), Choice(**settings.figures.examples_of(settings.figures.failures))

@@ -23,7 +23,7 @@ def score_pools(
     Candidates of other splits are distractors. With a query bank and its weight, the scores are corrected for hubness.
     """
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.pairs import read_pools
+    from vitcapr.formats.pair_files import read_pools
     from vitcapr.formats.scores import Score, write_metrics
     from vitcapr.metrics.bootstrap import interval_protocol
     from vitcapr.metrics.pools import origin, pools_protocol, rank_pools, read_pooled

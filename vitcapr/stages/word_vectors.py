@@ -26,7 +26,7 @@ def word_vectors(
     """Look up the words of a vocabulary in a word-vector file and write the initial embedding."""
     from vitcapr.files import write_json
     from vitcapr.formats.vocabulary import Vocabulary, write_word_vectors
-    from vitcapr.text.word_vectors import describe_coverage, initial_embedding
+    from vitcapr.text.vector_files import describe_coverage, initial_embedding
 
     config = settings.word_vectors
     matrix, covered = initial_embedding(Vocabulary.read(vocabulary), find_data(config.path), config.dimension)

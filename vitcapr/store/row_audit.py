@@ -15,7 +15,7 @@ import torch
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.devices import dtype_name
 from vitcapr.errors import UserError
-from vitcapr.formats.audit import Audit, content_digest
+from vitcapr.formats.audit_files import Audit, content_digest
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.layout import TEXT

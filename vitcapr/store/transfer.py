@@ -21,7 +21,7 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, readable_json, sha256_bytes, write_bytes, write_json
-from vitcapr.formats.audit import AUDIT, find_audit
+from vitcapr.formats.audit_files import AUDIT, find_audit
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed, store_group
 from vitcapr.progress import Reporter

@@ -20,15 +20,15 @@ from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.formats.training import History
+from vitcapr.formats.training_files import History
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.outcome import TrainingJob, check_scalar
 from vitcapr.training.phases import images_in_batch
+from vitcapr.training.reward import GreedyCider
 from vitcapr.training.saved_state import start_embedding
-from vitcapr.training.self_critical import GreedyCider
 
 _SAMPLE, _BLOCK = 2_000, 100
 """Images from which a projector starts, and how many of them are read at a time."""

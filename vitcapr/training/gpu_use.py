@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from vitcapr.files import write_text
-from vitcapr.formats.training import gpu_csv, gpu_row, whole_rows
+from vitcapr.formats.training_files import gpu_csv, gpu_row, whole_rows
 
 _GIB = 2**30
 

@@ -18,7 +18,7 @@ from vitcapr.files import canonical_json, parse_json, sha256_bytes, sha256_file,
 from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import WEIGHTS, write_model
-from vitcapr.formats.training import SWEEP, History, gpu_csv, write_history, write_sweep
+from vitcapr.formats.training_files import SWEEP, History, gpu_csv, write_history, write_sweep
 from vitcapr.loader import extension_parts
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed

@@ -11,10 +11,10 @@ from scipy.stats import spearmanr
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
+from vitcapr.extensions.alignment.alignment_figures import alignment_curve, heat_map
 from vitcapr.extensions.alignment.atlas import rank_correlation, read_atlas
 from vitcapr.extensions.alignment.commands import align as command
 from vitcapr.extensions.alignment.comparison import largest_study
-from vitcapr.extensions.alignment.figures import alignment_curve, heat_map
 from vitcapr.extensions.alignment.stages.align import align
 from vitcapr.extensions.alignment.stages.draw_alignment import draw_alignment
 from vitcapr.extensions.alignment.stages.draw_atlas import draw_atlas

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from vitcapr.extensions.demo import captions
-from vitcapr.extensions.demo.claims import ClaimedGroup, read_caption
+from vitcapr.extensions.demo import sentences as captions
 from vitcapr.extensions.demo.lexicon import COLORS, KINDS, PLACES
 from vitcapr.extensions.demo.scene import Group, Scene, Thing, sample_scene, stream
+from vitcapr.extensions.demo.statements import ClaimedGroup, read_caption
 
 THING = Thing(0.5, 0.5, 0.2, False, 0.0)
 SCENES = [sample_scene(stream(3, index, 0)) for index in range(300)]

@@ -8,10 +8,10 @@ import pytest
 
 from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
-from vitcapr.extensions.demo.claims import checked_claims, claim_accuracy, read_caption
 from vitcapr.extensions.demo.dataset import write_scenes
 from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.extensions.demo.stages.check_claims import check_claims
+from vitcapr.extensions.demo.statements import checked_claims, claim_accuracy, read_caption
 from vitcapr.formats.claims import read_claims
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage

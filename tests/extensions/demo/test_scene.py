@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from vitcapr.extensions.demo.captions import english
-from vitcapr.extensions.demo.claims import checked_claims, read_caption
 from vitcapr.extensions.demo.dataset import near_duplicate
 from vitcapr.extensions.demo.lexicon import KINDS, PLACES
 from vitcapr.extensions.demo.scene import DEPTHS, DIRECTIONS, OPPOSITES, Group, Scene, sample_scene, stream
+from vitcapr.extensions.demo.sentences import english
+from vitcapr.extensions.demo.statements import checked_claims, read_caption
 
 SCENES = [sample_scene(stream(5, index, 0)) for index in range(1500)]
 PAIRS = [(scene := sample_scene(stream(2, n, 0)), near_duplicate(scene, stream(2, n, 9))) for n in range(400)]

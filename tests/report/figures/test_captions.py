@@ -9,7 +9,7 @@ from PIL import Image
 
 from tests.report.conftest import check_layout, packed, texts_of
 from vitcapr.metrics import java
-from vitcapr.report.figures.captions import Captioned, caption_sheet
+from vitcapr.report.figures.captioned import Captioned, caption_sheet
 from vitcapr.report.figures.examples import Run, mark_words
 from vitcapr.report.figures.page import print_size
 from vitcapr.report.figures.style import DPI, save_figure
@@ -149,7 +149,7 @@ def test_named_images_and_such_with_words_come_first(draw, dataset, tmp_path, mo
         notes.append((note, [example.reference for example in examples]))
         return caption_sheet(examples, note)
 
-    monkeypatch.setattr("vitcapr.report.figures.captions.caption_sheet", spy)
+    monkeypatch.setattr("vitcapr.report.figures.captioned.caption_sheet", spy)
     chosen = {"examples": 2, "examples_first": ["i3.png"], "examples_words": ["wrote for i1", "For I5"]}
     values = {"captions": {"beam": tmp_path / "captions.json"}, "manifest": dataset, "split": "test", "language": "en"}
     draw(draw_captions, "captions", settings={"figures": chosen}, **values)

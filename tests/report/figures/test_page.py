@@ -8,7 +8,7 @@ from matplotlib import font_manager
 
 from tests.report.conftest import texts_of
 from vitcapr.report.figures import style
-from vitcapr.report.figures.captions import Captioned, caption_sheet
+from vitcapr.report.figures.captioned import Captioned, caption_sheet
 from vitcapr.report.figures.examples import Run
 from vitcapr.report.figures.page import Word, wrap
 from vitcapr.report.figures.style import NO_FONT, families, text_width

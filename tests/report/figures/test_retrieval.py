@@ -11,7 +11,7 @@ from vitcapr.formats.model import CARD, write_card
 from vitcapr.formats.scores import RankFile, Ranks, write_metrics
 from vitcapr.report import direction
 from vitcapr.report.direction import Match
-from vitcapr.report.figures.retrieval import find_failures, image_to_text, text_to_image
+from vitcapr.report.figures.retrieved import find_failures, image_to_text, text_to_image
 from vitcapr.stages.draw_learning_curve import draw_learning_curve
 from vitcapr.stages.draw_retrieved import draw_retrieved
 from vitcapr.stages.draw_side_by_side import draw_side_by_side

@@ -15,10 +15,10 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.extensions.demo.captions import chinese, english
 from vitcapr.extensions.demo.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.extensions.demo.render import render
 from vitcapr.extensions.demo.scene import DIRECTIONS, OPPOSITES, Scene, sample_scene, split_of, stream
+from vitcapr.extensions.demo.sentences import chinese, english
 from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import write_manifest

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vitcapr.extensions.publications.contents import EXPERIMENT, Publication
-from vitcapr.pipeline.records import Run
+from vitcapr.pipeline.run_records import Run
 from vitcapr.progress import Reporter
 
 _PROFILE = "https://w3id.org/ro/wfrun/process/0.5"

@@ -14,8 +14,8 @@ from vitcapr.extensions.publications.contents import DATA, read_log
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.manifest import Manifest, read_manifest
-from vitcapr.pipeline.paths import stores_root
-from vitcapr.pipeline.records import RUNS, Records, Run
+from vitcapr.pipeline.locations import stores_root
+from vitcapr.pipeline.run_records import RUNS, Records, Run
 from vitcapr.store.layout import GROUP
 
 CONTAINS, DERIVED, COPIED = "contains", "derived from", "copied elsewhere"

@@ -13,7 +13,7 @@ from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.captions import Candidate, DecodedCaption, read_captions
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.embeddings import read_embeddings
-from vitcapr.pipeline.records import differences
+from vitcapr.pipeline.run_records import differences
 
 EXACT = 2e-8
 """Difference of two scores of the same captions: they are written with eight decimals."""

@@ -24,7 +24,7 @@ from vitcapr.formats.containers import slices, write_array, write_frame
 from vitcapr.formats.manifest import SCHEMAS, Manifest, read_manifest
 from vitcapr.formats.model import CARD
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
-from vitcapr.pipeline.records import Records, Run
+from vitcapr.pipeline.run_records import Records, Run
 from vitcapr.pipeline.stage import Role, find_stage
 from vitcapr.progress import Reporter
 from vitcapr.store.layout import identity_in, layouts_in

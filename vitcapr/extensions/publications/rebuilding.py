@@ -17,7 +17,7 @@ from vitcapr.formats.containers import read_array
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.store_manifest import FORMAT, read_sealed
-from vitcapr.pipeline.records import Records
+from vitcapr.pipeline.run_records import Records
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, identity_in, layouts_in
 from vitcapr.store.writer import TERMS, StoreWriter, fingerprint_of
 

@@ -36,7 +36,7 @@ from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.loader import part_names
 from vitcapr.pipeline.code import job_code
 from vitcapr.pipeline.fingerprint import code_changes
-from vitcapr.pipeline.records import Records, Run
+from vitcapr.pipeline.run_records import Records, Run
 from vitcapr.pipeline.stage import Role, find_stage
 from vitcapr.progress import Reporter
 from vitcapr.store.listed_files import pull_list, read_list

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
-from vitcapr.formats.training import read_history
+from vitcapr.formats.training_files import read_history
 from vitcapr.report.figures import style
 
 _DASHES = (0, (3, 1.5))

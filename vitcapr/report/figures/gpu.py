@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from vitcapr.formats.training import GpuUse
+from vitcapr.formats.training_files import GpuUse
 from vitcapr.report.figures import style
 
 _BINS = 300

@@ -7,7 +7,7 @@ from pydantic import Field
 from vitcapr.config.objective import CaptionerLoss, TrainingCaptions
 
 if TYPE_CHECKING:
-    from vitcapr.training.self_critical import SelfCritical as Drawn
+    from vitcapr.training.reward import SelfCritical as Drawn
 
 
 class SelfCritical(CaptionerLoss):
@@ -19,8 +19,8 @@ class SelfCritical(CaptionerLoss):
     """Temperature of the draws. Below 1, samples are closer to the captions of beam search."""
 
     def draw(self, captions: TrainingCaptions) -> "Drawn":
-        from vitcapr.training.self_critical import CiderReward
-        from vitcapr.training.self_critical import SelfCritical as Drawn
+        from vitcapr.training.reward import CiderReward
+        from vitcapr.training.reward import SelfCritical as Drawn
 
         reward = CiderReward(captions.tokens, captions.rows, len(captions.vocabulary))
         limits = {"max_length": captions.max_length, **captions.vocabulary.special_tokens()}

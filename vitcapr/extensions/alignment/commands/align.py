@@ -78,7 +78,7 @@ def main(
 
 def _write(result: "StudyResult", output: Path) -> None:
     """Print the tables; write them as CSV and Markdown, and the curve ``recall`` as PDF and PNG if there is one."""
-    from vitcapr.extensions.alignment.figures import alignment_curve
+    from vitcapr.extensions.alignment.alignment_figures import alignment_curve
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.style import save_figure

@@ -14,7 +14,7 @@ def draw_alignment(
     """Draw Recall@1 of a comparison of alignments over the number of training pairs: mean and spread of each system."""
     import pandas as pd
 
-    from vitcapr.extensions.alignment.figures import alignment_curve
+    from vitcapr.extensions.alignment.alignment_figures import alignment_curve
     from vitcapr.report.figures.style import save_pictures
 
     save_pictures(alignment_curve(pd.read_csv(scores)), pictures, report)

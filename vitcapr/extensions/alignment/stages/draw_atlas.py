@@ -17,8 +17,8 @@ def draw_atlas(
     metrics: dict[str, In[kinds.MetricsFile]] | None = None,
 ) -> None:
     """Compare every layer, token and encoder that the alignments read: a heat map, and tables."""
+    from vitcapr.extensions.alignment.alignment_figures import heat_map
     from vitcapr.extensions.alignment.atlas import atlas_page, read_atlas, read_captioners
-    from vitcapr.extensions.alignment.figures import heat_map
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.report.figures.style import save_pictures

@@ -18,8 +18,8 @@ def check_claims(
     decoding: DecodingName = "",
 ) -> None:
     """Count which claims of captions of scenes are right: counts, colours, relations."""
-    from vitcapr.extensions.demo.claims import checked_claims, claim_accuracy, read_caption
     from vitcapr.extensions.demo.dataset import DATASET
+    from vitcapr.extensions.demo.statements import checked_claims, claim_accuracy, read_caption
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.claims import write_claims
     from vitcapr.formats.manifest import read_manifest

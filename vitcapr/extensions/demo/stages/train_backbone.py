@@ -26,7 +26,7 @@ def train_backbone(
     from vitcapr.extensions.demo.backbone import save_backbone, train_vit
     from vitcapr.extensions.demo.backbone_targets import names_of_train, read_split, size_of_pictures
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.training import write_history
+    from vitcapr.formats.training_files import write_history
 
     training = settings.trained_backbone
     data = read_manifest(manifest)

@@ -15,7 +15,7 @@ def draw_pair_lengths(
 
     from vitcapr.extensions.papers.preprocessing_claims import text_length
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.pairs import read_pair_table
+    from vitcapr.formats.pair_files import read_pair_table
     from vitcapr.report.figures.style import save_pictures
     from vitcapr.report.figures.text import lengths_by_language
 

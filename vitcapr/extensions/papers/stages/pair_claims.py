@@ -28,7 +28,7 @@ def pair_claims(
     )
     from vitcapr.files import write_text
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.pairs import read_cleaning, read_pair_table
+    from vitcapr.formats.pair_files import read_cleaning, read_pair_table
     from vitcapr.formats.tables import to_markdown
 
     data = read_manifest(manifest)

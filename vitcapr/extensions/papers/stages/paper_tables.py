@@ -38,8 +38,8 @@ def paper_tables(
     blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the fine-tuned dual
     encoder ``fine_tuned`` and the retriever ``devise``. What has another name is a row of its own.
     """
-    from vitcapr.extensions.papers.tables import beside_the_paper, write_paper_tables
-    from vitcapr.extensions.papers.tables import paper_tables as tables_of
+    from vitcapr.extensions.papers.beside_papers import beside_the_paper, write_paper_tables
+    from vitcapr.extensions.papers.beside_papers import paper_tables as tables_of
     from vitcapr.formats.scores import read_summary
     from vitcapr.formats.tables import write_page_section
 

@@ -47,7 +47,7 @@ def main(
     if (retriever or captioner) and photographs is None:
         raise UserError("retrievers and captioners see photographs", remedy="give their folder with --photographs")
     from vitcapr.extensions.preferences.compositional import read_foils, score_foils
-    from vitcapr.extensions.preferences.figures import draw_foils, write_figure, write_tables
+    from vitcapr.extensions.preferences.preference_figures import draw_foils, write_figure, write_tables
 
     _check_different([path.stem for path in pairs], "files of pairs")
     by_file = [read_foils(path) for path in pairs]

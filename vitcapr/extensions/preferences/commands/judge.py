@@ -37,7 +37,6 @@ def main(
         raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
     from vitcapr.api.pairs_check import UNCHECKED, check_judgments
-    from vitcapr.extensions.preferences.figures import draw_agreement, write_figure, write_tables
     from vitcapr.extensions.preferences.judgments import (
         agreement,
         drop_candidates,
@@ -46,6 +45,7 @@ def main(
         read_crowdflower,
         read_expert,
     )
+    from vitcapr.extensions.preferences.preference_figures import draw_agreement, write_figure, write_tables
 
     corpus = read_corpus(captions)
     if expert is not None:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vitcapr.extensions.demo.captions import in_plural
 from vitcapr.extensions.demo.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.extensions.demo.scene import OPPOSITES
+from vitcapr.extensions.demo.sentences import in_plural
 from vitcapr.formats.claims import Claim
 from vitcapr.metrics.bootstrap import Measure, ratio_measure
 from vitcapr.metrics.system_comparison import claim_measures

@@ -16,7 +16,7 @@ from vitcapr.experiment.models import Part
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.loader import ask
-from vitcapr.pipeline.paths import RESULTS, find_store, stores_root
+from vitcapr.pipeline.locations import RESULTS, find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
 
 NO_GRID = (0, 0)
