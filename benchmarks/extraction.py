@@ -36,7 +36,7 @@ from vitcapr.progress import Reporter
 from vitcapr.store.fill import StorePlan, fill
 from vitcapr.store.image_rows import ImageFeatures, Pixels
 from vitcapr.store.layout import Rows
-from vitcapr.store.seal import seal, write_part
+from vitcapr.store.sealing import seal, write_part
 
 
 def bare_forward(backbone: ImageEncoder, size: tuple[int, int], batch: int, batches: int) -> float:

@@ -26,7 +26,7 @@ from torch.utils.data import DataLoader, Dataset
 from vitcapr.formats.int8 import quantise
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import FeatureArray, FeatureStore, QuantisedArray, open_features
-from vitcapr.store.seal import write_sealed
+from vitcapr.store.sealing import write_sealed
 from vitcapr.store.writer import StoreWriter, store_folder
 from vitcapr.torch import FeatureBatches, FeatureDataset
 

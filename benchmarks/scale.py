@@ -49,7 +49,7 @@ from vitcapr.store.check import unused_stores
 from vitcapr.store.fill import StorePlan, fill
 from vitcapr.store.layout import Rows, chunk_range
 from vitcapr.store.reader import open_features
-from vitcapr.store.seal import write_part, write_sealed
+from vitcapr.store.sealing import write_part, write_sealed
 from vitcapr.store.statistics import statistics
 
 REPOSITORY = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ import numpy as np
 
 import vitcapr
 from vitcapr.store.layout import ArrayLayout
-from vitcapr.store.seal import write_sealed
+from vitcapr.store.sealing import write_sealed
 from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
 
 _AXES = {2: ["channel"], 3: ["patch", "channel"]}

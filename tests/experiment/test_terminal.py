@@ -14,7 +14,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_vitcapr import LogHandler
 from vitcapr.formats.scores import COLUMNS
-from vitcapr.metrics import spread
+from vitcapr.metrics import seed_spread as spread
 from vitcapr.progress import PROGRESS, Reporter
 
 KILLED = "interrupted, or killed (often because the memory ran out), or the error is above"

@@ -9,7 +9,7 @@ from scipy.stats import ttest_1samp
 
 from vitcapr.config.experiment import SeededModel
 from vitcapr.formats.scores import tidy, write_summary
-from vitcapr.metrics.spread import paired, spread
+from vitcapr.metrics.seed_spread import paired, spread
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.spread import spread as spread_stage
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.retrieval import search as module
-from vitcapr.retrieval.search import nearest
+from vitcapr.retrieval import nearest as module
+from vitcapr.retrieval.nearest import nearest
 
 
 def points(count: int, seed: int = 0, width: int = 3) -> np.ndarray:

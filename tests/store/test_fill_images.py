@@ -162,7 +162,7 @@ def test_the_fingerprint_follows_what_decides_the_numbers(
 ) -> None:
     made: list[str] = []  # Nothing is computed.
     monkeypatch.setattr(fill, "fill", lambda *_, **__: None)
-    monkeypatch.setattr("vitcapr.store.seal.write_part", lambda _, fingerprint, *__: made.append(fingerprint))
+    monkeypatch.setattr("vitcapr.store.sealing.write_part", lambda _, fingerprint, *__: made.append(fingerprint))
 
     def fingerprint(name: str, **change: Any) -> str:
         experiment.extract(name, **change)

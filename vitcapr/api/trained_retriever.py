@@ -159,7 +159,7 @@ class TrainedRetriever:
         """Return the ``k`` images or captions nearest to a query (1, E), with ``rank`` and ``cosine``."""
         import pandas as pd
 
-        from vitcapr.retrieval.search import nearest
+        from vitcapr.retrieval.nearest import nearest
 
         embedded = self._images if part == "images" else self._captions
         rows = None

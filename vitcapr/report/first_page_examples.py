@@ -20,7 +20,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import Table
 from vitcapr.metrics.captions.diversity import loops
-from vitcapr.metrics.spread import Seeded, paired, spread
+from vitcapr.metrics.seed_spread import Seeded, paired, spread
 from vitcapr.report.attended import encoded
 from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
 from vitcapr.report.figures.captioned import read_captioned

@@ -164,7 +164,7 @@ def difference_table(rows: pd.DataFrame) -> Table:
 
 
 def spread_tables(spread: pd.DataFrame, paired: pd.DataFrame) -> list[Table]:
-    """Return a table for each data set and split, and one of the pairs, from :mod:`vitcapr.metrics.spread`."""
+    """Return a table for each data set and split, and one of the pairs, from :mod:`vitcapr.metrics.seed_spread`."""
     places = spread.groupby(["dataset", "split"], sort=False)
     tables = [_spread_table(f"{dataset}, {split} split", part) for (dataset, split), part in places]
     return tables if paired.empty else [*tables, _paired_table(paired)]

@@ -34,7 +34,7 @@ def extract(
     from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.image_rows import ImageFeatures, Pixels
     from vitcapr.store.layout import Rows, chunk_range
-    from vitcapr.store.seal import write_part
+    from vitcapr.store.sealing import write_part
 
     if not 0 <= task < tasks:
         raise UserError(f"task {task} is not below tasks {tasks}", remedy="tasks are counted from 0")

@@ -28,7 +28,7 @@ def extract_pixels(
     from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.image_rows import Pixels
     from vitcapr.store.layout import Rows
-    from vitcapr.store.seal import write_sealed
+    from vitcapr.store.sealing import write_sealed
 
     config, cut, data = settings.backbone, settings.features, read_manifest(manifest)
     chunk = cut.chunk or CHUNK

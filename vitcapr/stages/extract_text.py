@@ -40,7 +40,7 @@ def extract_text(
     from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.layout import Rows
     from vitcapr.store.reader import open_features
-    from vitcapr.store.seal import write_sealed
+    from vitcapr.store.sealing import write_sealed
 
     config, data = settings.text_encoder, read_manifest(manifest)
     rows = Rows.of_captions(data)

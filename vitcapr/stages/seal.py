@@ -20,7 +20,7 @@ def seal(
     from vitcapr.store.content import check_store_content
     from vitcapr.store.layout import Rows
     from vitcapr.store.reader import open_features
-    from vitcapr.store.seal import seal as seal_parts
+    from vitcapr.store.sealing import seal as seal_parts
 
     data = read_manifest(manifest)
     written = seal_parts(parts, Path(stores), Rows.of_images(data), sealed)

@@ -31,11 +31,12 @@ def spread(
     from vitcapr.formats.page import write_page
     from vitcapr.formats.scores import read_summary
     from vitcapr.formats.tables import to_page
-    from vitcapr.metrics import spread as seed_spread
+    from vitcapr.metrics.seed_spread import paired
+    from vitcapr.metrics.seed_spread import spread as means_of
     from vitcapr.report.score_tables import spread_tables
 
     scores, models = read_summary(summary), settings.models
-    seed_average, one_against_other = seed_spread.spread(scores, models), seed_spread.paired(scores, models)
+    seed_average, one_against_other = means_of(scores, models), paired(scores, models)
     write_text(spread, frame_to_csv(seed_average))
     write_text(pairs, frame_to_csv(one_against_other))
     write_page(table, to_page(spread_tables(seed_average, one_against_other), "Over seeds"))

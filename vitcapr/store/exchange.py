@@ -24,7 +24,7 @@ from vitcapr.store.content import WITHOUT, OddRows, check_features
 from vitcapr.store.foreign_files import ForeignFeatures, Row
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import FeatureStore
-from vitcapr.store.seal import write_sealed
+from vitcapr.store.sealing import write_sealed
 from vitcapr.store.writer import StoreWriter, claimed, fingerprint_of, store_folder
 
 _OURS = re.compile(r"(patches|cls)(_[1-9][0-9]*)?|text")

@@ -21,7 +21,7 @@ from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.progress import Reporter
 from vitcapr.store.layout import ArrayLayout
-from vitcapr.store.seal import write_sealed
+from vitcapr.store.sealing import write_sealed
 from vitcapr.store.writer import StoreWriter, fingerprint_of
 
 ONE_PHASE = {"epochs": 4, "batch_images": 16, "learning_rate": 0.02, "schedule": "constant", "warmup_steps": 0}
