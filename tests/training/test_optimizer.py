@@ -75,11 +75,14 @@ def test_learning_rates_by_hand() -> None:
 def test_average_by_hand(decay: float, averaged: float) -> None:
     """The decay min(0.5, 1/10): 0.1 * 0 + 0.9 * 1 = 0.9; then min(0.5, 2/11): 2/11 * 0.9 + 9/11 * 2 = 1.8."""
     model = nn.Linear(1, 1, bias=False)
+    model.register_buffer("ids", torch.tensor([0]))
     nn.init.constant_(model.weight, 0.0)
     average = WeightAverage(model, decay)
     for value in (1.0, 2.0):
         nn.init.constant_(model.weight, value)
+        model.ids.fill_(int(value))  # type: ignore[operator]
         average.update()
+    assert average.state()["ids"].tolist() == [2]
     assert average.state()["weight"].item() == pytest.approx(averaged)
     with average.applied():
         assert model.weight.item() == pytest.approx(averaged)

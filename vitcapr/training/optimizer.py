@@ -78,7 +78,11 @@ class WeightAverage:
     def update(self) -> None:
         if self._decay:
             decay = min(self._decay, (1 + self.updates) / (10 + self.updates))
-            torch._foreach_lerp_(list(self.weights.values()), list(self._model.state_dict().values()), 1 - decay)
+            own = self._model.state_dict()
+            real = [name for name, tensor in own.items() if tensor.is_floating_point()]
+            torch._foreach_lerp_([self.weights[name] for name in real], [own[name] for name in real], 1 - decay)
+            for name in own.keys() - set(real):  # A table of word ids has no mean.
+                self.weights[name].copy_(own[name])
         self.updates += 1
 
     def state(self) -> dict[str, Tensor]:
