@@ -16,6 +16,7 @@ import signal
 import sys
 import textwrap
 import time
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -67,6 +68,8 @@ class LogHandler(LogHandlerBase):
         self._jobs: dict[int, logging.LogRecord] = {}
         self._ran: set[str] = set()
         self._failed: set[int] = set()
+        self._finished: set[int] = set()
+        self._time_left: Callable[[Collection[int], Mapping[int, float]], str] = lambda *_: ""
         self._interrupted = False
         self._total = self._done = 0
         self._began = time.time()
@@ -139,6 +142,9 @@ class LogHandler(LogHandlerBase):
                 if record.levelno < logging.ERROR or not (self._failed or self._interrupted):
                     style = "yellow" if record.levelno < logging.ERROR else "bold red"
                     self._print(self._plain.format(record), style=style)
+            case None if "time_left" in values:
+                self._time_left = values["time_left"]
+                self._print(*([message] if message else []))
             case None if "results" in values:
                 self._before[values["results"] / "summary.csv"] = None
                 self._contents.append(message)
@@ -150,6 +156,7 @@ class LogHandler(LogHandlerBase):
 
     def _finish(self, jobid: int, now: float) -> None:
         job, self._done = self._jobs.pop(jobid, None), min(self._done + 1, self._total)
+        self._finished.add(jobid)
         self._ran |= {job.__dict__["rule_name"]} if job is not None else set()
         if job is not None and job.__dict__["log"]:
             lines = "\n".join(_last_lines(job.__dict__["log"][0], job.created))
@@ -204,13 +211,12 @@ class LogHandler(LogHandlerBase):
             self._console.print(Text(line, style), soft_wrap=True)  # A style of print colours what runs, too.
 
     def running(self) -> Group:
-        """Return a bar of the steps, and a line for each running step: its name and the last line of its log."""
-        bar, took = Table.grid(padding=(0, 1)), format_seconds(time.time() - self._began)
-        bar.add_row(
-            ProgressBar(self._total, self._done, width=20, complete_style="cyan"),
-            f"{self._done}/{self._total} steps in {took}",
-        )
-        jobs = [job for job in list(self._jobs.values()) if job.__dict__["log"]]
+        """Return a bar with the time left, and a line for each running step: its name and the last line of its log."""
+        bar, now, running = Table.grid(padding=(0, 1)), time.time(), dict(self._jobs)
+        left = self._time_left(set(self._finished), {number: now - job.created for number, job in running.items()})
+        done = f"{self._done}/{self._total} steps in {format_seconds(now - self._began)}{left and f', {left}'}"
+        bar.add_row(ProgressBar(self._total, self._done, width=20, complete_style="cyan"), done)
+        jobs = [job for job in running.values() if job.__dict__["log"]]
         ends = [_last_lines(job.__dict__["log"][0], job.created)[-1:] for job in jobs]
         steps = [
             " · ".join([_name(job), *(_TIME.sub("", line) for line in end)])
