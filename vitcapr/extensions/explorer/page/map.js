@@ -4,8 +4,9 @@
 const NEAR = 14;
 const STEP = 6; // pixels between two corners of a lasso
 const STRIP = 24; // images below the map
-const SCALE = ["#00204d", "#31446b", "#666970", "#958f78", "#cab969", "#ffea46"]; // cividis: one order for all eyes
-const DARK_SCALE = ["#2c5f9e", "#5a7196", "#848285", "#a89b79", "#cab969", "#ffea46"]; // the same, lighter at its dark end
+// Two parts of plasma, each with a contrast of at least 3 to its background: lighter is more, for all eyes.
+const SCALE = ["#0d0887", "#46039f", "#7201a8", "#9a169f", "#bc3587", "#d6556d"];
+const DARK_SCALE = ["#bf3984", "#d9586a", "#ed7a52", "#fb9f3a", "#fdca26", "#f0f921"];
 
 explorer.map = { zoom: 1, x: 0.5, y: 0.5, at: null, line: null };
 
