@@ -87,7 +87,7 @@ const card = (number) => {
     "li",
     { class: `card ${id === state.at ? "pointed" : ""}`, "data-image": id },
     explorer.openingPicture(number),
-    make("div", { class: "under" }, make("span", { class: "id" }, id), explorer.mapLink(id), explorer.starButton(number)),
+    make("div", { class: "under" }, make("span", { class: "id" }, id), explorer.mapLink(id, -1), explorer.starButton(number)),
     badge ? make("p", { class: "badge" }, badge) : null,
     captions,
     reference,

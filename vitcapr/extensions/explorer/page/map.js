@@ -77,8 +77,9 @@ explorer.map.show = async () => {
 };
 
 /** A link to the map that marks an image there; nothing without a map. */
-explorer.mapLink = (id) =>
-  explorer.space() && explorer.make("a", { href: explorer.address({ view: "map", image: null, at: id }) }, "on the map");
+explorer.mapLink = (id, tabindex = 0) =>
+  explorer.space() &&
+  explorer.make("a", { href: explorer.address({ view: "map", image: null, at: id }), tabindex }, "on the map");
 
 /** Whether the next drag draws a lasso, rather than moves the map. */
 const drawNext = (draws) => explorer.map.draws.setAttribute("aria-pressed", String(draws));

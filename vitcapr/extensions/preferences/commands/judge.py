@@ -78,7 +78,7 @@ def main(
         protocol.append(f"retriever:{retriever.resolve().name}")
     agreements = agreement(scores, judged.judgments, samples, seed=0)
     table = _table(agreements, "c" if expert is not None else "b")
-    notes = [f"{len(judged.judgments)} candidates; {judged.changed}", content, f"Protocol: {'|'.join(protocol)}"]
+    notes = [f"{len(judged.judgments)} candidates; {judged.changed}", content, f"Protocol: `{'|'.join(protocol)}`"]
     print_listing(table)
     print_lines("", *notes)
     if output is not None:
