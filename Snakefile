@@ -91,6 +91,17 @@ rule all:
         targets.tables,
 
 
+onstart:
+    from vitcapr.commands.forecast import TimeLeft, steps_by_job
+
+    try:
+        cores = workflow.resource_settings.cores or 1
+        time_left = TimeLeft(steps_by_job(workflow.dag), folder, cores)
+        logger.info(time_left(), extra={"time_left": time_left})
+    except UserError as error:
+        logger.warning(f"time left: not known; {error}")
+
+
 let_records_decide(workflow, results)
 try:
     check_rules(workflow.rules)

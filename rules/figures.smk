@@ -230,7 +230,7 @@ use rule cpu_job as draw_embeddings with:
     wildcard_constraints:
         retriever=one_of(models.ranked),
     params:
-        **stages.draw_embeddings(),
+        **stages.draw_embeddings(retriever=lambda job: job.retriever),
         caption="The space of {retriever} with the images and captions of the {split} split. `tsne`: the first 300 "
         "images, each joined to its first caption by a line. `cosines`: positive pairs against the hardest wrong caption "
         "of each image and against random wrong pairs, with the share of area that they have in common.",
@@ -253,7 +253,7 @@ use rule cpu_job as draw_retrieved with:
     wildcard_constraints:
         retriever=one_of(models.ranked),
     params:
-        **stages.draw_retrieved(),
+        **stages.draw_retrieved(retriever=lambda job: job.retriever),
         caption="Where {retriever} fails on the {split} split, drawn at random from all failures: the wrong match that "
         "came first beside the true one, with cosine and rank. Some wrong matches fit the picture well; the data set "
         "still counts them as wrong.",

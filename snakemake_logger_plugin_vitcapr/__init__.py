@@ -3,17 +3,23 @@
 Snakemake finds this module by its name, and ``logger: vitcapr`` in a profile chooses it. The Snakefile logs a line with
 the folder ``results`` of its experiment. A dry run and the options ``--verbose``, ``--printshellcmds`` and
 ``--debug-dag`` show Snakemake's own output. No text of Snakemake is read, only the fields of its records.
+
+Ctrl-C ends a run in one line, and by the signal itself, so that a shell reports exit code 130.
 """
 
+import atexit
 import io
 import logging
 import os
 import re
+import signal
 import sys
 import textwrap
 import time
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import snakemake
@@ -26,7 +32,7 @@ from snakemake.logging import ColorizingTextHandler, DefaultFormatter
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from vitcapr.errors import UserError, printable
+from vitcapr.errors import EXIT_INTERRUPTED, UserError, printable
 from vitcapr.progress import PROGRESS, RESULT, format_seconds
 
 _KILLED = "interrupted, or killed (often because the memory ran out), or the error is above"
@@ -62,13 +68,25 @@ class LogHandler(LogHandlerBase):
         self._jobs: dict[int, logging.LogRecord] = {}
         self._ran: set[str] = set()
         self._failed: set[int] = set()
-        self._stopped: set[int] = set()
+        self._finished: set[int] = set()
+        self._time_left: Callable[[Collection[int], Mapping[int, float]], str] = lambda *_: ""
+        self._interrupted = False
         self._total = self._done = 0
         self._began = time.time()
         self._started = self._mistaken = self._closed = False
         self._live = Live(get_renderable=self.running, console=self._console, transient=True, refresh_per_second=2)
         if not self._detailed:
             os.environ.setdefault(*PROGRESS)
+        # Only the main thread can set a handler. An ignored Ctrl-C, as in the background, stays ignored.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler and current_thread() is main_thread():
+            signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, *_: object) -> None:
+        """Let Snakemake end. The running stages get a later Ctrl-C too; Snakemake itself only waits for them."""
+        self._interrupted = True
+        signal.signal(signal.SIGINT, lambda *_: None)
+        atexit.register(_end_by_interrupt)
+        raise SystemExit(EXIT_INTERRUPTED)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -82,10 +100,15 @@ class LogHandler(LogHandlerBase):
         """End with the scores, if the run has made them and all of its results."""
         if not self._closed:
             self._live.stop()
-            nothing = self._started and not (self._total or self._mistaken or self.common_settings.quiet)
+            shown = self._total or self._mistaken or self._interrupted or self.common_settings.quiet
+            nothing = self._started and not shown
             self._print(*self._early, *([_NOTHING] if nothing else []))
             self._closed = True
-            if self._total and not self.common_settings.dryrun:
+            if self._interrupted:
+                took = format_seconds(time.time() - self._began)
+                after = f" after {self._done} of {_steps(self._total)} in {took}" if self._total else ""
+                self._print(f"stopped{after}; the same command goes on")
+            elif self._total and not self.common_settings.dryrun:
                 self._show_results()
         super().close()
 
@@ -106,6 +129,8 @@ class LogHandler(LogHandlerBase):
                 self._failed.discard(values["jobid"])
             case LogEvent.JOB_FINISHED:
                 self._finish(values["job_id"], record.created)
+            case LogEvent.JOB_ERROR if self._interrupted:
+                self._jobs.pop(values["jobid"], None)
             case LogEvent.JOB_ERROR:
                 self._print_error(values)
             case LogEvent.ERROR if values["exception"] == "RuleException":
@@ -113,10 +138,13 @@ class LogHandler(LogHandlerBase):
             case LogEvent.ERROR if values["exception"] == "LockException":
                 self._print(_LOCKED, style="bold red")
             case event if event in (LogEvent.ERROR, LogEvent.GROUP_ERROR) or record.levelno >= logging.WARNING:
-                # The errors of a run whose step has failed repeat that.
-                if record.levelno < logging.ERROR or not self._failed:
+                # The errors of a run whose step has failed, or that was stopped, repeat that.
+                if record.levelno < logging.ERROR or not (self._failed or self._interrupted):
                     style = "yellow" if record.levelno < logging.ERROR else "bold red"
                     self._print(self._plain.format(record), style=style)
+            case None if "time_left" in values:
+                self._time_left = values["time_left"]
+                self._print(*([message] if message else []))
             case None if "results" in values:
                 self._before[values["results"] / "summary.csv"] = None
                 self._contents.append(message)
@@ -128,6 +156,7 @@ class LogHandler(LogHandlerBase):
 
     def _finish(self, jobid: int, now: float) -> None:
         job, self._done = self._jobs.pop(jobid, None), min(self._done + 1, self._total)
+        self._finished.add(jobid)
         self._ran |= {job.__dict__["rule_name"]} if job is not None else set()
         if job is not None and job.__dict__["log"]:
             lines = "\n".join(_last_lines(job.__dict__["log"][0], job.created))
@@ -145,9 +174,6 @@ class LogHandler(LogHandlerBase):
         reason = "\n".join(textwrap.shorten(line, 400) for line in (values["rule_msg"] or _KILLED).splitlines())
         if ended := last.startswith("ended: "):
             reason = last.removeprefix("ended: ")
-        if reason.strip() == "KeyboardInterrupt":  # Ctrl-C: the stage says that the same command goes on.
-            self._stopped.add(values["jobid"])
-            return
         self._print(f"error in {values['rule_name'] if job is None else _name(job)}: {reason}", style="bold red")
         self._print(*(f"  {key}: {value}" for key, value in values["aux"].items()))
         self._print(*(f"  log: {log}{'' if lines else ' (not written)'}" for log in values["log"]))
@@ -156,8 +182,7 @@ class LogHandler(LogHandlerBase):
     def _show_results(self) -> None:
         """Print the tables, also those over seeds, and the changes of the scores in this run."""
         finished, took = self._done >= self._total, format_seconds(time.time() - self._began)
-        count = len(self._failed - self._stopped)
-        failed = f", {count} failed" if count else ""
+        failed = f", {len(self._failed)} failed" if self._failed else ""
         self._print(f"{'' if finished else f'{self._done} of '}{_steps(self._total)} in {took}{failed}")
         for summary, before in self._before.items():
             if not (finished and summary.is_file() and self._ran & {"all", "summary", "first_page"}):
@@ -186,16 +211,26 @@ class LogHandler(LogHandlerBase):
             self._console.print(Text(line, style), soft_wrap=True)  # A style of print colours what runs, too.
 
     def running(self) -> Group:
-        """Return a bar of the steps, and a line for each running step: its name and the last line of its log."""
-        bar, took = Table.grid(padding=(0, 1)), format_seconds(time.time() - self._began)
-        bar.add_row(ProgressBar(self._total, self._done, width=20), f"{self._done}/{self._total} steps in {took}")
-        jobs = [job for job in list(self._jobs.values()) if job.__dict__["log"]]
+        """Return a bar with the time left, and a line for each running step: its name and the last line of its log."""
+        bar, now, running = Table.grid(padding=(0, 1)), time.time(), dict(self._jobs)
+        left = self._time_left(set(self._finished), {number: now - job.created for number, job in running.items()})
+        done = f"{self._done}/{self._total} steps in {format_seconds(now - self._began)}{left and f', {left}'}"
+        bar.add_row(ProgressBar(self._total, self._done, width=20, complete_style="cyan"), done)
+        jobs = [job for job in running.values() if job.__dict__["log"]]
         ends = [_last_lines(job.__dict__["log"][0], job.created)[-1:] for job in jobs]
         steps = [
             " · ".join([_name(job), *(_TIME.sub("", line) for line in end)])
             for job, end in zip(jobs, ends, strict=True)
         ]
         return Group(bar, *(Text(f"  {step}", no_wrap=True, overflow="ellipsis") for step in steps))
+
+
+def _end_by_interrupt() -> None:
+    """End this process as Python does after a KeyboardInterrupt that nobody catches, without its traceback."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _last_lines(log: str, since: float) -> list[str]:

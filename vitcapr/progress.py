@@ -87,6 +87,7 @@ class Tracker:
 
     def advance(self, amount: int = 1, note: str = "") -> None:
         self._done += amount
+        self._reporter.doing = f"{self._description}: {self._done:,} of {self._total:,} {self._unit}"
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, rate=f"{self.rate:.1f} {self._unit}/s", note=note)
         if time.monotonic() >= self._next_line:
@@ -102,6 +103,7 @@ class Tracker:
         )
 
     def close(self) -> None:
+        self._reporter.doing = ""
         if self._bar is not None:
             self._bar.stop()
         took = format_seconds(time.monotonic() - self._start)
@@ -116,7 +118,7 @@ def _bar(console: "Console") -> "Progress":
 
     return Progress(
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        BarColumn(complete_style="cyan", finished_style="green"),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
@@ -141,6 +143,7 @@ class Reporter:
         self._shows = log is None or os.environ.get(PROGRESS[0]) != PROGRESS[1]
         self.live = self._shows and self._stream.isatty()
         self.interval = interval
+        self.doing = ""  # The count of what is tracked now, for a page.
         self._log: TextIO | None = None
         if log is not None:
             log.parent.mkdir(parents=True, exist_ok=True)

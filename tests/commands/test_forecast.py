@@ -15,6 +15,7 @@ from vitcapr.commands.forecast import (
     FIRST_RUN,
     Cost,
     Step,
+    TimeLeft,
     cost,
     describe,
     forecast,
@@ -179,6 +180,17 @@ def test_the_run_takes_its_longest_chain_and_all_steps_on_the_cores() -> None:
     assert score == f"score        1  {FIRST_RUN}"
     assert total == "in all at least 2:10 on 2 cores; 2 steps are not known yet"
     assert describe([], [], 2) == ["time and memory: everything is up to date"]
+
+
+def test_the_time_left_of_a_run_counts_what_is_done_and_what_runs() -> None:
+    record("extract", "extract", 100, {"n": 1})
+    steps = {7: step("extract", {"n": 1}), 9: step("extract", {"n": 1})._replace(after=(0,)), 8: step("draw_gpu")}
+    left = TimeLeft(steps, Path("results/a"), 2)
+    assert left() == "at least 3:20 left, 1 steps not known"
+    assert left({7, 8}) == "about 1:40 left"
+    assert left({7}, {9: 70.0, 8: 1.0}) == "about 0:30 left"
+    assert left({7, 8}, {9: 170.0}) == "about 0:00 left"
+    assert TimeLeft({8: steps[8]}, Path("results/a"), 2)() == ""
 
 
 def test_what_cannot_be_forecast_is_a_line() -> None:

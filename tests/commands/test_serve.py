@@ -28,6 +28,7 @@ from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits, Training
 from vitcapr.commands.serve import PageServer
 from vitcapr.data.photographs import open_image
 from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
 
 ATTENTION, WORDS = "results/toy/captioners/patch_attention", "results/toy/retrievers/words"
 PHOTOGRAPH = "photos/photo 03.png"
@@ -177,6 +178,30 @@ def test_it_serves_its_own_files_and_nothing_else(server: PageServer) -> None:
     about = ask(server, "/about")[1]
     assert (about["captioner"], about["retriever"]) == ("patch_attention", "words")
     assert about["limits"]["max_bytes"] == SMALL.max_bytes
+
+
+def test_the_page_says_what_is_loading_and_a_photograph_waits(
+    server: PageServer, page: CaptionPage, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, plain, report, ended = threading.Event(), page.answer, Reporter(), threading.Event()
+    monkeypatch.setattr(page, "answer", lambda picture: gate.wait(60) and plain(picture))
+    page.load(report, ended.set)
+    with report.track("embed", 1000, "captions") as tracker, ThreadPoolExecutor(1) as pool:
+        assert ask(server, "/about")[1] == {"loading": "Loading the models"}
+        tracker.advance(300)
+        assert ask(server, "/about")[1] == {"loading": "embed: 300 of 1,000 captions"}
+        waiting = pool.submit(ask, server, "/caption", (project / PHOTOGRAPH).read_bytes())
+        gate.set()
+        assert "caption" in waiting.result()[1]
+    assert ask(server, "/about")[1]["captioner"] == "patch_attention"
+
+    def broken(_: Image.Image) -> dict[str, Any]:
+        raise UserError("no vectors")
+
+    monkeypatch.setattr(page, "answer", broken)
+    page.load(report, ended.set)
+    assert ended.wait(60)
+    assert str(page.error) == "no vectors"
 
 
 def test_several_at_once_and_more_wait(

@@ -1,8 +1,10 @@
 """What a run of Snakemake shows: the records of a run, as Snakemake makes them, and the lines that come of them."""
 
+import atexit
 import io
 import logging
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -164,6 +166,32 @@ def test_a_job_that_starts_again_and_an_error_of_the_workflow(shows, tmp_path):
     assert "error in score: its state is 'OUT_OF_MEMORY'" in text
     assert "epoch 32" not in text
     assert "Nothing to be done" not in shows(STARTED, error)
+
+
+@pytest.mark.parametrize(("steps", "after"), [(40, " after 1 of 40 steps in 0:00"), (0, "")])
+def test_an_interrupt_is_one_line_and_ends_the_process_by_the_signal(handler, monkeypatch, capsys, steps, after):
+    endings = []
+    monkeypatch.setattr(atexit, "register", endings.append)
+    monkeypatch.setattr(os, "kill", lambda *sent: endings.append(sent))
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        run = handler()
+        for each in (STARTED, *([record("", LogEvent.RUN_INFO, stats={"total": steps})] if steps else [])):
+            run.emit(each)
+        run.emit(finished(1, 0.0))
+        with pytest.raises(SystemExit):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # Only for the stages.
+        run.emit(failed(rule_msg="exit code 130"))
+        run.emit(record("At least one job did not complete.", LogEvent.ERROR, logging.ERROR, exception="WorkflowError"))
+        run.close()
+        endings[0]()
+        assert endings[1] == (os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert capsys.readouterr().out.splitlines()[-1] == f"stopped{after}; the same command goes on"
+    assert len(endings) == 2
 
 
 def test_what_runs_fits_80_columns(handler, tmp_path):

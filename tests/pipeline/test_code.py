@@ -1,5 +1,6 @@
 """The code of a job: what moves its hash, what does not, and which files and libraries it names."""
 
+import signal
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from vitcapr.pipeline.code import (
     NOT_INSTALLED,
     code_hash,
     digests,
+    interrupt_later,
     job_code,
     module_code,
     release,
@@ -177,3 +179,11 @@ def test_what_cannot_change_a_result_is_imported_and_not_hashed() -> None:
     for change in ({"numpy": "2.2.0"}, {"torch": "2.9.2"}, {"vitcapr/files.py": "1"}):
         assert code_hash(code) != code_hash({**code, **change})
         assert len(list(code_changes(code, {**code, **change}))) == 1
+
+
+def test_an_interrupt_waits_for_the_graph_of_imports() -> None:
+    with pytest.raises(KeyboardInterrupt), interrupt_later():
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -149,5 +149,5 @@ def test_the_list_of_experiments_links_what_is_there(runs):
     assert "<b>CIDEr 60.0</b>" in text
     assert "finished, runs: 2, the last " in text
     assert "jobs: 1:00" in text
-    assert '<a href="x/tables/scores.html">scores</a> <a href="x/audits/whole/index.html">audit whole</a>' in text
+    assert '<a href="x/tables/scores.html">scores</a> <a href="x/audits/whole/index.html">audits whole</a>' in text
     assert '<img src="x/head.jpg" alt="">' in text

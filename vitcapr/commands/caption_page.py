@@ -1,11 +1,12 @@
 """The page on which one drops a photograph, and ``POST /caption``, which answers a picture with JSON."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.metrics.clip_score import unit
+from vitcapr.progress import Reporter
 from vitcapr.report.attended import SCRIPT
 
 PAGE = Path(__file__).with_name("page")
@@ -64,6 +66,8 @@ class CaptionPage:
         self.limits = limits or Limits()
         self._captioner, self._retriever, self._training = captioner, retriever, TrainingImages(captioner)
         self._uploads, self._turn = asyncio.Semaphore(self.limits.uploads), asyncio.Lock()
+        self._loading: Reporter | None = None
+        self.error: Exception | None = None
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -74,6 +78,24 @@ class CaptionPage:
             Route("/attended.js", FileResponse(SCRIPT)),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ]
+
+    def load(self, report: Reporter, failed: Callable[[], None]) -> None:
+        """Load everything in a thread before the first photograph; the page shows how far it is.
+
+        Args:
+            failed: called if it ends with an error, which is then ``self.error``.
+        """
+
+        def answer() -> None:
+            try:
+                self.answer(Image.new("RGB", (64, 64), "grey"))
+            except Exception as error:
+                self.error = error
+                failed()
+            self._loading = None
+
+        self._loading = report
+        Thread(target=answer, daemon=True).start()
 
     def answer(self, picture: Image.Image) -> dict[str, Any]:
         """Return the caption of an RGB picture, the attention of its words, and the nearest captions.
@@ -100,7 +122,9 @@ class CaptionPage:
         }
 
     async def _about(self, _: Request) -> JSONResponse:
-        """Return the names of the models and of the decoding, and the limits."""
+        """Return the names of the models and of the decoding, and the limits; before that, what is still loading."""
+        if self._loading is not None:
+            return JSONResponse({"loading": self._loading.doing or "Loading the models"})
         return JSONResponse(
             {
                 "captioner": self._captioner.folder.resolve().name,
@@ -125,6 +149,8 @@ class CaptionPage:
         async with self._uploads:
             content = await self._content(request)
             async with self._turn:
+                while self._loading is not None:
+                    await asyncio.sleep(0.1)
                 return JSONResponse(await run_in_threadpool(self._answer_file, content))
 
     async def _content(self, request: Request) -> bytes:

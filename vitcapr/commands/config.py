@@ -20,7 +20,7 @@ from vitcapr.commands.estimate import (
     text_encoder_lines,
 )
 from vitcapr.commands.forecast import forecast, run_trials
-from vitcapr.commands.main import Configfiles
+from vitcapr.commands.main import Configfiles, typer_group
 from vitcapr.config.base import Section, conditions
 from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
@@ -37,7 +37,7 @@ from vitcapr.progress import print_lines
 
 SPLITS = ("train", "validation", "test", "none")
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+app = typer_group(__doc__)
 
 
 @app.command()

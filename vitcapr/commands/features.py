@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import Arrays, Sealed, WithoutContentCheck, split_commas
+from vitcapr.commands.main import Arrays, Sealed, WithoutContentCheck, split_commas, typer_group
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, remove_remains, write_json
 from vitcapr.formats.audit_files import AUDIT, find_audit
@@ -23,9 +23,7 @@ from vitcapr.store.reader import FeatureArray, open_features
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.writer import store_folder
 
-app = typer.Typer(
-    name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
-)
+app = typer_group(__doc__)
 
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://...; to pull, http://...")]
 

@@ -6,8 +6,8 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import log2
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf, log2
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -98,11 +98,16 @@ def forecast(root: Path, sizes: Mapping[str, int], configfiles: Sequence[Path]) 
         if not recorded:
             return [f"time and memory: {FIRST_RUN}"]
         steps = planned_steps(configfiles)
-        own = (job.sizes for job in recorded if job.sizes and Path(job.run.folder or "").name == root.name)
-        sizes = sizes or next(own, {})
+        sizes = sizes or _own_sizes(root, recorded)
     except UserError as error:
         return [f"time and memory: not known; {error}"]
     return describe(steps, [cost(step, sizes, recorded) for step in steps], len(os.sched_getaffinity(0)))
+
+
+def _own_sizes(root: Path, recorded: Sequence[Recorded]) -> Mapping[str, int]:
+    """Return the images of the last run of an experiment by split."""
+    own = (job.sizes for job in recorded if job.sizes and Path(job.run.folder or "").name == root.name)
+    return next(own, {})
 
 
 def run_trials(experiment: Experiment, images: int, configfiles: Sequence[Path]) -> None:
@@ -160,19 +165,60 @@ def read_recorded(results: Path) -> list[Recorded]:
 def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
     """Return the steps that a run would compute, every step after those that it waits for."""
     with planned_dag(configfiles) as dag:
-        needed = set(dag.needrun_jobs(exclude_finished=False))
-        jobs = [job for level in dag.toposorted() for job in level if job in needed and job.output]
-        numbers, steps = {job: number for number, job in enumerate(jobs)}, []
-        for job in jobs:
-            declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
-            above = dag.dependencies[job]
-            before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
-            after = [numbers[each] for each in above if each in numbers]
-            values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
-            models = _models(made["settings"], before)
-            rule = job.rule.name.removesuffix("_attentively")
-            steps.append(Step(rule, declared.stage.name, made["settings"], values, models, after))
-        return steps
+        return list(steps_by_job(dag).values())
+
+
+def steps_by_job(dag: Any) -> dict[int, Step]:
+    """Return the steps of Snakemake's DAG by the numbers of their jobs, every step after those that it waits for."""
+    needed = set(dag.needrun_jobs(exclude_finished=False))
+    jobs = [job for level in dag.toposorted() for job in level if job in needed and job.output]
+    numbers, steps = {job: number for number, job in enumerate(jobs)}, {}
+    for job in jobs:
+        declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
+        above = dag.dependencies[job]
+        before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
+        after = [numbers[each] for each in above if each in numbers]
+        values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
+        models = _models(made["settings"], before)
+        rule = job.rule.name.removesuffix("_attentively")
+        steps[dag.jobid(job)] = Step(rule, declared.stage.name, made["settings"], values, models, after)
+    return steps
+
+
+class TimeLeft:
+    """Forecast of the rest of a run, by the records that were there when it began.
+
+    Args:
+        steps: those of the run, by the numbers of their jobs.
+        root: the folder of the experiment.
+        cores: those that the run may use.
+
+    Raises:
+        UserError: the records cannot be read.
+    """
+
+    def __init__(self, steps: Mapping[int, Step], root: Path, cores: int) -> None:
+        recorded, self._steps, self._cores = read_recorded(root.parent), list(steps.values()), cores
+        sizes = _own_sizes(root, recorded)
+        self._costs = {number: cost(step, sizes, recorded) for number, step in steps.items()}
+
+    def __call__(self, done: Collection[int] = (), running: Mapping[int, float] | None = None) -> str:
+        """Return the text ``1:12 left``; empty if the time of no step is known.
+
+        Args:
+            done: numbers of finished jobs.
+            running: the seconds that each running job has taken.
+        """
+        took = dict.fromkeys(done, inf) | dict(running or {})
+        costs = [
+            one and one._replace(seconds=max(one.seconds - took.get(number, 0.0), 0.0))
+            for number, one in self._costs.items()
+        ]
+        if not any(costs):
+            return ""
+        unknown = sum(1 for number, one in self._costs.items() if not one and number not in took)
+        left = format_seconds(least_time(self._steps, costs, self._cores))
+        return f"at least {left} left, {unknown} steps not known" if unknown else f"about {left} left"
 
 
 def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:
@@ -208,17 +254,12 @@ def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> 
 
 
 def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) -> list[str]:
-    """Return a line for each rule, and the least time of the run.
-
-    That time is bounded by the longest chain of steps, and by the sum of all steps over the cores.
-    """
+    """Return a line for each rule, and the least time of the run."""
     if not steps:
         return ["time and memory: everything is up to date"]
     rules: dict[str, list[Cost | None]] = {}
-    ends: list[float] = []
     for step, each in zip(steps, costs, strict=True):
         rules.setdefault(step.rule, []).append(each)
-        ends.append(max((ends[number] for number in step.after), default=0.0) + (each.seconds if each else 0.0))
     width = max(map(len, rules))
     lines = [f"{'rule':{width}}  steps     time    memory  recorded in"]
     for rule, all_costs in rules.items():
@@ -228,9 +269,17 @@ def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) ->
             experiments = ", ".join(sorted({each.experiment for each in known}))
             text = f"{format_seconds(sum(each.seconds for each in known)):>7}  {memory:>8}  {experiments}"
         lines.append(f"{rule:{width}}  {len(all_costs):5}  {text}")
-    busy = sum(each.seconds * min(each.threads, cores) for each in costs if each) / cores
     unknown = f"; {costs.count(None)} steps are not known yet" if None in costs else ""
-    return [*lines, f"in all at least {format_seconds(max(busy, *ends))} on {cores} cores{unknown}"]
+    return [*lines, f"in all at least {format_seconds(least_time(steps, costs, cores))} on {cores} cores{unknown}"]
+
+
+def least_time(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) -> float:
+    """Return the seconds of the longest chain of steps, or those of all steps over the cores, whichever are more."""
+    ends: list[float] = []
+    for step, each in zip(steps, costs, strict=True):
+        ends.append(max((ends[number] for number in step.after), default=0.0) + (each.seconds if each else 0.0))
+    busy = sum(each.seconds * min(each.threads, cores) for each in costs if each) / cores
+    return max(busy, *ends)
 
 
 def _models(settings: Any, before: Iterable[tuple[str, Any]]) -> frozenset[str]:

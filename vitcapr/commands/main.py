@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_NOT_READ, Preempted, UserError, did_you_mean
-from vitcapr.progress import is_first_process, print_lines
+from vitcapr.progress import PROGRESS, is_first_process, print_lines
 
 _OWN = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "models"),
@@ -47,6 +48,7 @@ WithoutContentCheck = Annotated[
 ]
 Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
 
+_PLAIN: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 DEBUG = "VITCAPR_DEBUG"
 _LONGEST = 400
 """Characters of a line: torch adds its C++ frames to some messages."""
@@ -70,6 +72,8 @@ def main() -> None:
             _main()
         finally:
             print(end="", flush=True)
+    except KeyboardInterrupt:
+        _end("stopped; the same command goes on", EXIT_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # For what is written when Python ends.
         sys.exit(EXIT_NOT_READ)
@@ -114,17 +118,31 @@ def usage() -> str:
     sources = {name: file.read_bytes() for name, file in files.items()}
     lines = "\n".join(f"  {name:14}{ast.get_docstring(ast.parse(source))}" for name, source in sources.items())
     return (
-        f"Usage: vitcapr [--debug] COMMAND [OPTIONS]     vitcapr COMMAND --help explains one\n\n{lines}\n\n"
+        f"Usage: vitcapr [--debug] COMMAND [OPTIONS]\nvitcapr COMMAND --help explains a command.\n\n{lines}\n\n"
         "--debug shows the traceback of an error.\n"
         "The whole pipeline: snakemake --cores 2 [--configfile experiments/NAME.yaml]"
     )
 
 
+class _Group(TyperGroup):
+    """A program with subcommands. Its help has their whole first lines, which typer cuts off."""
+
+    def format_commands(self, *given: Any) -> None:
+        for command in self.commands.values():
+            command.short_help = (command.help or "").split("\n\n")[0]
+        super().format_commands(*given)
+
+
 def typer_app(command: Callable[..., Any]) -> typer.Typer:
     """Return the program of one function with typer's annotations."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(**_PLAIN)
     app.command()(command)
     return app
+
+
+def typer_group(about: str | None) -> typer.Typer:
+    """Return a program whose functions become subcommands; ``about`` begins its help."""
+    return typer.Typer(cls=_Group, help=about, no_args_is_help=True, **_PLAIN)
 
 
 def split_commas(option: str) -> list[str]:
@@ -146,8 +164,6 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
                 app(prog_name=sys.argv[0])
             else:
                 app()
-    except KeyboardInterrupt:
-        _end("stopped; the same command goes on", EXIT_INTERRUPTED)
     except Preempted as stop:
         _end(f"stopped: {stop}", stop.exit_code)
     except UserError as error:
@@ -171,8 +187,8 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _end(message: str, code: int) -> None:
-    """Print the message from process rank 0 only, and exit."""
-    if is_first_process():
+    """Print the message from process rank 0 only, and exit. Of an interrupted run, Snakemake's logger says so once."""
+    if is_first_process() and (code != EXIT_INTERRUPTED or os.environ.get(PROGRESS[0]) != PROGRESS[1]):
         print_lines(message, stream=sys.stderr)
     sys.exit(code)
 

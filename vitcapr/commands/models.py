@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from vitcapr.api.published_model import pull_model, push_model, read_page
+from vitcapr.commands.main import typer_group
 from vitcapr.progress import Reporter, print_lines
 from vitcapr.store.remote_folder import RemoteFolder
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+app = typer_group(__doc__)
 
 Model = Annotated[Path, typer.Argument(help="Folder of a captioner or a retriever: results/NAME/captioners/NAME.")]
 Url = Annotated[str, typer.Argument(help="A folder, hf://OWNER/NAME, sftp://HOST/PATH, s3://BUCKET/PATH, ...")]

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import typer
 import uvicorn
-from PIL import Image
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -74,11 +73,13 @@ def main(
             searched = load_retriever(retriever, device=opened.device, backbone=opened.backbone, reporter=reporter)
         page = CaptionPage(opened, searched)
         server = PageServer(page.routes, host, port, HEADERS)
-        page.answer(Image.new("RGB", (64, 64), "grey"))  # Loads everything before the first photograph.
+        page.load(reporter, server.stop)
         if host not in ("localhost", "::1") and not host.startswith("127."):
             reporter.line("everybody who reaches this machine can use the page")
         print(f"{server.url} captions photographs; Ctrl-C stops it", flush=True)
         server.run()
+        if page.error is not None:
+            raise page.error
     print("stopped")
 
 
@@ -171,6 +172,9 @@ class PageServer(uvicorn.Server):
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         super().run(sockets or [self.socket])
+
+    def stop(self) -> None:
+        self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Uvicorn catches signals that this process ignored."""

@@ -20,6 +20,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UserError(message, where=self.prog, remedy=f"{self.prog} --help lists the keys of a job")
 
+    def print_help(self, file: Any = None) -> None:
+        print_lines(self.format_help(), stream=file)
+
 
 def app() -> None:
     """Run a stage, or list all."""
@@ -67,7 +70,7 @@ def listing() -> str:
     stages = list(each_stage())
     width = max(len(stage.name) for stage in stages)
     lines = [f"  {stage.name:{width}}  {stage.summary}" for stage in stages]
-    return "\n".join(["Usage: vitcapr stage NAME [OPTIONS]     vitcapr stage NAME --help explains one", "", *lines])
+    return "\n".join(["Usage: vitcapr stage NAME [OPTIONS]", "vitcapr stage NAME --help explains a stage.", "", *lines])
 
 
 def stages_page() -> str:

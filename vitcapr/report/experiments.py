@@ -14,15 +14,10 @@ from vitcapr.report.history import best_scores, read_history
 
 PICTURE = "head.jpg"
 """The picture at the head of an experiment's first page."""
-_PAGES = {
-    "tables/*.html": "",
-    "comparisons/**/*.html": "comparison",
-    "alignments/*/tables.html": "alignment",
-    "audits/*/index.html": "audit",
-    "explorer/index.html": "explorer",
-    "report.html": "report",
-}
-"""Patterns of pages, and their names; without a name, that of the file."""
+_PAGES = (
+    *("tables/*.html", "comparisons/**/*.html", "alignments/*/tables.html", "figures/atlas/atlas.html"),
+    *("foils/tables.html", "judge/tables.html", "audits/*/index.html", "explorer/index.html", "report.html"),
+)
 
 
 def write_experiments(results: Path, split: str) -> Path:
@@ -52,17 +47,15 @@ def _card(folder: Path, split: str) -> str:
         seconds = sum(run.cost["seconds"] for run in runs)
         state += f", the last {runs[-1].time[:16].replace('T', ' ')} UTC; jobs: {format_seconds(seconds)}"
     links = [
-        f'<a href="{escape(str(file.relative_to(folder.parent)))}">{escape(_name(file, label))}</a>'
-        for pattern, label in _PAGES.items()
+        f'<a href="{escape(str(file.relative_to(folder.parent)))}">{escape(_name(file.relative_to(folder)))}</a>'
+        for pattern in _PAGES
         for file in sorted(folder.glob(pattern))
     ]
     lines += [f"<p><small>{state}</small></p>", f'<p class="links">{" ".join(links)}</p>']
     return "<li>" + "\n".join(lines) + "</li>"
 
 
-def _name(file: Path, label: str) -> str:
-    """``scores``, ``audit whole``, ``comparison attention reranked``."""
-    if not label:
-        return file.stem.replace("_", " ")
-    own = list(file.parts[file.parts.index(f"{label}s") + 1 : -1]) if f"{label}s" in file.parts else []
-    return " ".join([label, *own])
+def _name(page: Path) -> str:
+    """``scores``, ``audits whole``, ``comparisons attention reranked test``: of a file or of its folders."""
+    folders = page.parts[:-1]
+    return page.stem.replace("_", " ") if folders in ((), ("tables",)) else " ".join(folders)

@@ -1,3 +1,5 @@
+from typing import Annotated
+
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
@@ -7,6 +9,7 @@ from vitcapr.progress import Reporter
 def draw_embeddings(
     embeddings: In[kinds.EmbeddingsFile],
     manifest: In[kinds.ManifestFile],
+    retriever: Annotated[str, "Name of the retrieval model"],
     report: Reporter,
     pictures: list[Out[kinds.FigureFile]],
 ) -> None:
@@ -21,5 +24,8 @@ def draw_embeddings(
     if len(embedded.images) == 1:
         drawn = dict.fromkeys(("tsne", "cosines"), nothing_to_draw("The split has one image, and so no wrong pair."))
     else:
-        drawn = {"tsne": neighbourhoods(embedded), "cosines": cosine_histogram(cosines(embedded))}
+        drawn = {
+            "tsne": neighbourhoods(embedded, retriever),
+            "cosines": cosine_histogram(cosines(embedded), retriever),
+        }
     save_pictures(drawn, pictures, report)

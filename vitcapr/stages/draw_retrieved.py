@@ -1,3 +1,5 @@
+from typing import Annotated
+
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
@@ -11,6 +13,7 @@ def draw_retrieved(
     manifest: In[kinds.ManifestFile],
     split: Split,
     settings: FigureSettings,
+    retriever: Annotated[str, "Name of the retrieval model"],
     report: Reporter,
     pictures: list[Out[kinds.FigureFile]],
 ) -> None:
@@ -25,5 +28,5 @@ def draw_retrieved(
     data, choice = read_manifest(manifest), Choice(**settings.figures.examples_of(settings.figures.failures))
     embedded = read_embeddings(embeddings, data, split)
     with open_images(data) as read:
-        drawn = draw_failures(data, embedded, RankFile.read(ranks, embedded).ranks, choice, read, report)
+        drawn = draw_failures(data, embedded, RankFile.read(ranks, embedded).ranks, choice, read, report, retriever)
     save_pictures(drawn, pictures, report)

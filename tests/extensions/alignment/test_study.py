@@ -159,7 +159,7 @@ def test_the_atlas_shows_what_the_alignments_measured(made: dict[str, Path], tmp
         **{kind: dict.fromkeys(("vit/bert", "vit/glove"), made[kind]) for kind in kinds},
         metrics={"vit/cls": tmp_path / "metrics.json"},
         pictures=pictures,
-        table=tmp_path / "atlas.md",
+        table=[tmp_path / "atlas.md", tmp_path / "atlas.html"],
         numbers=tmp_path / "atlas.csv",
     )
     atlas = pd.read_csv(tmp_path / "atlas.csv")
@@ -173,6 +173,7 @@ def test_the_atlas_shows_what_the_alignments_measured(made: dict[str, Path], tmp
             assert one[f"{score}_low"] <= one[score] <= one[f"{score}_high"]
     assert (atlas["calibrated"] == pd.read_csv(made["similarity"])["calibrated"].item()).all()
     assert "| vit | cls | 50.0 (40.0-60.0) |" in (tmp_path / "atlas.md").read_text()
+    assert '<img src="atlas.svg" alt="Every input; a shade' in (tmp_path / "atlas.html").read_text()
     assert pictures[0].stat().st_size > 1000
     broken = tmp_path / "similarity.csv"
     broken.write_text("inputs\ncls\n")

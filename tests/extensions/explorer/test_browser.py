@@ -426,6 +426,14 @@ def test_the_map(page: Page) -> None:
     ]
     assert page.one("#map [role=status]").text == "6 of 6 images"
     assert page.all("#map .thumbnails li") == []
+    page.open()
+    page.one(".card[data-image=i3] .under a").click()  # From the list to the map and back.
+    page.until(lambda: len(page.all("#map .thumbnails img")) == 6)
+    assert page.all("#map .thumbnails a")[0].get_attribute("aria-label").startswith("Open image i3:")
+    assert len(page.run("return explorer.map.near")) == 6
+    page.one("#views a").click()
+    page.until(lambda: page.all(".card.pointed"))
+    assert page.one(".card.pointed").get_attribute("data-image") == "i3"
     page.open("#view=map&words=wat")
     assert page.one("#map [role=status]").text == "2 of 6 images left by the filters"
     assert len(page.all("#map .thumbnails img")) == 2

@@ -24,7 +24,7 @@ from tests.extensions.explorer.experiment import (
 from vitcapr.errors import UserError
 from vitcapr.extensions.explorer.contents import Contents
 from vitcapr.extensions.explorer.results import read_experiment
-from vitcapr.extensions.explorer.spaces import nearest, place_on_map
+from vitcapr.extensions.explorer.spaces import label_map, nearest, place_on_map
 from vitcapr.formats.caption_audit import write_audit
 from vitcapr.report.attended import LEVELS
 
@@ -204,3 +204,12 @@ def test_a_map_keeps_neighbours_together() -> None:
     assert min(np.linalg.norm(middles[a] - middles[b]) for a, b in ((0, 1), (0, 2), (1, 2))) > 2 * spread
     assert place_on_map(np.ones((30, 4), np.float32)) is None
     assert place_on_map(np.eye(3, dtype=np.float32)) is None
+
+
+def test_labels_of_a_map_are_words_that_its_parts_have_more_often() -> None:
+    places = np.random.default_rng(0).normal(scale=0.01, size=(60, 2)) + np.repeat([[0.2, 0.5], [0.8, 0.5]], 30, axis=0)
+    texts = ["a red dog is on the grass"] * 30 + ["a blue boat is on the sea"] * 29 + [""]
+    labels = sorted(label_map(places, texts))
+    assert [words for *_, words in labels] == ["dog grass", "blue boat"]
+    assert [place for *place, _ in labels] == [pytest.approx(each, abs=0.01) for each in ([0.2, 0.5], [0.8, 0.5])]
+    assert label_map(places[:30], texts[:30]) == label_map(places, [""] * 60) == []

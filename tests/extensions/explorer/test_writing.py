@@ -102,3 +102,33 @@ def test_a_retriever_that_cannot_be_loaded_is_one_line(tmp_path: Path, capfd: py
     assert "explore: the captions have no neighbours in dual: not the card of a captioner" in capfd.readouterr().err
     main([folder], embed=False)
     assert "neighbours" not in capfd.readouterr().err
+
+
+def test_marks_have_a_contrast_of_3_and_text_of_4_5_in_both_modes() -> None:
+    style, page_map = (Path(PAGE, name).read_text(encoding="utf-8") for name in ("style.css", "map.js"))
+    light, dark = (
+        dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in style.split("* { box-sizing")[0].split("@media")
+    )
+    scales = [
+        re.findall(r"#\w{6}", line) for line in page_map.splitlines() if line.startswith(("const SCALE", "const DARK"))
+    ]
+    systems = re.findall(r"--system: (#\w+);", style)
+    assert [len(each) for each in (*scales, systems)] == [6, 6, 7]
+    for mode, scale in zip((light, dark), scales, strict=True):
+        assert min(contrast(mark, mode["panel"]) for mark in (*scale, *systems)) >= 3
+        for back in (mode["panel"], mode["back"]):
+            assert min(contrast(mode[text], back) for text in ("text", "faint", "accent", "right", "wrong")) >= 4.5
+        assert contrast(mode["accent"], mode["on-accent"]) >= 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours by WCAG 2: 21 for black and white."""
+
+    def luminance(colour: str) -> float:
+        digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+        parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)

@@ -92,6 +92,9 @@ def test_the_command(language_model: Path, tmp_path: Path, capsys: pytest.Captur
     assert "2 of 2 pairs; chance 50 %" in printed
     assert pd.read_csv(tmp_path / "out" / "accuracy.csv")["order_blind"].tolist() == [0.75, 0.75]
     assert (tmp_path / "out" / "accuracy.png").stat().st_size > 1000
+    page = (tmp_path / "out" / "tables.html").read_text()
+    assert all(part in page for part in ("<h1>True captions and foils</h1>", '<td class="l">swap_obj</td>'))
+    assert "First page" not in page
 
 
 def test_mistakes(tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ def test_the_command(files: dict[str, Path], tmp_path: Path, capsys: pytest.Capt
     assert (table["n"] == 12).all()
     assert len(pd.read_csv(output / "differences.csv")) == 2 * 6 * 5
     assert (output / "taus.png").stat().st_size > 1000
+    assert '<img src="taus.png" alt="Agreement of metrics with human ratings"' in (output / "tables.html").read_text()
     judge.main(files["captions"], crowdflower=files["crowdflower"], metrics="rouge_l", samples=0)
     assert "3 candidates; 0 references left out" in capsys.readouterr().out
 

@@ -58,7 +58,7 @@ def test_the_first_pairs_are_images_with_their_first_captions(small):
 
 def test_a_line_joins_each_pair_and_the_map_is_always_the_same(monkeypatch):
     monkeypatch.setattr(embeddings, "PAIRS", 12)
-    one, two = (neighbourhoods(blob(20)).axes[0].collections for _ in range(2))
+    one, two = (neighbourhoods(blob(20), "bag").axes[0].collections for _ in range(2))
     lines, images, captions = one
     ends = np.array(list(lines.get_segments()))
     assert ends.shape == (12, 2, 2)
@@ -74,7 +74,7 @@ def test_one_image_has_no_wrong_pair_and_two_are_enough(draw, tmp_path, ids):
     degrees = [60 * place for place in range(len(ids))]
     embedded = embeddings_of(angles(*degrees), angles(*degrees), range(len(ids)))
     write_embeddings(tmp_path / "embeddings.npz", embedded)
-    draw(draw_embeddings, "tsne", "cosines", embeddings=tmp_path / "embeddings.npz", manifest=manifest)
+    draw(draw_embeddings, "tsne", "cosines", retriever="bag", embeddings=tmp_path / "embeddings.npz", manifest=manifest)
 
 
 def test_components_of_points_on_a_line_explain_everything():

@@ -76,13 +76,13 @@ def retrieved(dataset, tmp_path):
     write_embeddings(tmp_path / "embeddings.npz", embeddings_of(*vectors, rows))
     ranks = Ranks(rows // 3 + 1, np.full(6, 2, np.int32), np.full(6, 0.5))
     RankFile(ranks, rows, rows, rows).write(tmp_path / "ranks.npz")
-    return {"embeddings": tmp_path / "embeddings.npz", "manifest": dataset}
+    return {"embeddings": tmp_path / "embeddings.npz", "manifest": dataset, "retriever": "bag"}
 
 
 def test_failures(draw, retrieved, tmp_path):
     values = {**retrieved, "ranks": tmp_path / "ranks.npz", "split": "test", "settings": SETTINGS}
     log = draw(draw_retrieved, "image_to_text", "text_to_image", **values)
-    assert "3 of 6 images retrieve a wrong caption (✗) first; 2 of these, drawn at random" in log
+    assert "bag: 3 of 6 images retrieve a wrong caption (✗) first; 2 of these, drawn at random" in log
     assert "6 of 6 captions retrieve a wrong image" in log
 
 

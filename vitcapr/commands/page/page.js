@@ -132,7 +132,16 @@ find("#picture img").addEventListener("load", ({ target }) => {
   if (target.naturalWidth) canvas.height = (canvas.width * target.naturalHeight) / target.naturalWidth;
   find("#picture").style.width = `min(100%, 36rem, ${(75 * target.naturalWidth) / target.naturalHeight}vh)`;
 });
-fetch("/about").then((response) => response.json()).then((about) => {
+/** What the program says of itself; while it loads, the page shows how far it is. */
+async function loaded() {
+  for (;;) {
+    const about = await fetch("/about").then((response) => response.json());
+    if (about.loading === undefined) return about;
+    find("#models").textContent = `${about.loading} … A photograph waits for this.`;
+    await new Promise((wake) => setTimeout(wake, 500));
+  }
+}
+loaded().then((about) => {
   limits = about.limits;
   find("#samples").hidden = about.samples === 0;
   for (let number = 0; number < about.samples; number++) {

@@ -60,7 +60,7 @@ def _draw_values(axes: Axes, values: pd.DataFrame) -> None:
     numbers = values.to_numpy(dtype=float)
     span = np.nanmax(numbers, axis=0) - np.nanmin(numbers, axis=0)
     shade = (numbers - np.nanmin(numbers, axis=0)) / np.where(span > 0, span, 1)
-    axes.imshow(shade, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
+    axes.imshow(shade, cmap="Blues", vmin=0, vmax=1.8, aspect="auto")
     for (line, column), value in np.ndenumerate(numbers):
         if np.isfinite(value):
             text = f"{value:.3f}" if values.columns[column] == _SIMILARITY else f"{value:.1f}"

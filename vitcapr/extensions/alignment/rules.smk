@@ -92,11 +92,11 @@ use rule cpu_job as draw_atlas with:
     input:
         **{kind: list_files(named) for kind, named in atlas_files.items()},
     output:
-        table=report(
+        table=in_report(
             f"{paths.FIGURES}/atlas/atlas.md",
-            caption=figures.CAPTION,
-            category="Retrieval",
-            labels={"figure": "atlas of the inputs"},
+            figures.CAPTION,
+            "Retrieval",
+            figure="atlas of the inputs",
         ),
         numbers=report(
             f"{paths.FIGURES}/atlas/atlas.csv",
@@ -115,4 +115,5 @@ use rule cpu_job as draw_atlas with:
     params:
         **stages.draw_atlas(**atlas_files),
         caption="What every input of the alignments gives: calibrated mutual kNN before training, Recall@1 on the test "
-        "split after, and CIDEr of the captioners that read it.",
+        "split after, and CIDEr of the captioners that read it. A shade goes from the lowest to the highest number of "
+        "its column.",

@@ -23,6 +23,7 @@ from vitcapr.extensions.explorer.spaces import (
     describe_images,
     describe_texts,
     embed_captions,
+    label_map,
     place_on_map,
 )
 from vitcapr.formats.captions import Candidate, DecodedCaption
@@ -184,11 +185,17 @@ class Contents:
         return spaces
 
     def maps(self) -> Iterator[tuple[str, Json]]:
-        """(key, content) for each retrieval model: the places of its images on a map, or none."""
+        """(key, content) for each retrieval model: the places of its images on a map with labels, or none."""
+        references = self.gallery.references
+        texts = (
+            references[references["language"] == references["language"].iloc[0]].groupby("image")["text"].agg(" ".join)
+        )
         for place, (number, space) in enumerate(self.spaces.values()):
             places = place_on_map(space.embedded.images)
             images = self._numbers(number, space)
-            yield f"map-{place}", {"images": images, "places": None if places is None else places.round(4).tolist()}
+            labels = [] if places is None else label_map(places, [texts.get(image, "") for image in images])
+            content = {"images": images, "places": None if places is None else places.round(4).tolist()}
+            yield f"map-{place}", {**content, "labels": labels}
 
     def _numbers(self, number: int, space: Space) -> list[int]:
         """Return the numbers of the images of a retrieval model in the gallery."""

@@ -20,6 +20,8 @@ Embed = Callable[[int, str, Sequence[str]], NDArray[np.float32] | None]
 model cannot embed them."""
 _LEAST = 5
 """Images of the smallest map."""
+_CLUSTER, _MOST_LABELS, _LABEL_WORDS = 25, 12, 2
+"""Images for each label of a map, labels, and words of a label."""
 
 
 def nearest(
@@ -139,3 +141,33 @@ def place_on_map(vectors: NDArray[np.float32]) -> NDArray[np.float64] | None:
     low, high = places.min(axis=0), places.max(axis=0)
     scaled: NDArray[np.float64] = 0.5 + (places - (low + high) / 2) / max(float((high - low).max()), 1e-12)
     return scaled
+
+
+def label_map(places: NDArray[np.float64], texts: Sequence[str]) -> list[tuple[float, float, str]]:
+    """Return labels ``(x, y, words)``: for each cluster of a map, words that its images have more often than others.
+
+    Args:
+        places: (N, 2) of the images.
+        texts: N, the captions of each image.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.feature_extraction.text import CountVectorizer
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    count = min(len(places) // _CLUSTER, _MOST_LABELS)
+    if count < 2:
+        return []
+    with threadpool_limits(1):
+        clusters = KMeans(count, n_init=4, random_state=0).fit(places)
+    counter = CountVectorizer(binary=True, stop_words="english", token_pattern=r"[^\W\d_]{2,}")
+    try:
+        has_word = counter.fit_transform(texts)
+    except ValueError:  # No word is left.
+        return []
+    words, labels = counter.get_feature_names_out(), []
+    for number, (x, y) in enumerate(clusters.cluster_centers_.round(4).tolist()):
+        inside = clusters.labels_ == number
+        more = np.asarray(has_word[inside].mean(axis=0) - has_word[~inside].mean(axis=0)).ravel()
+        best = np.argsort(-more, kind="stable")[:_LABEL_WORDS]
+        labels.append((x, y, " ".join(words[best])))
+    return labels

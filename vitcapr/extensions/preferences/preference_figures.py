@@ -12,6 +12,8 @@ from vitcapr.extensions.preferences.compositional import CHANCE
 from vitcapr.extensions.preferences.judgments import VARIANTS, Agreement
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
+from vitcapr.formats.page import write_page
+from vitcapr.formats.tables import Table, to_page
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.figures.style import COLUMN_WIDTH, FAINT, MARKERS, SERIES, new_figure, save_figure, styled
 
@@ -19,16 +21,20 @@ _LEAST, _EACH, _FILLED = 0.24, 0.1, 0.78
 """Inches that a row takes at least and for each number; the share of a row over which its numbers are spread."""
 
 
-def write_tables(folder: Path, **tables: pd.DataFrame) -> None:
-    """Write each table to ``NAME.csv``."""
-    for name, table in tables.items():
-        write_text(folder / f"{name}.csv", frame_to_csv(table))
+def write_results(folder: Path, page: tuple[str, Sequence[Table], str], figure: Figure, **frames: pd.DataFrame) -> None:
+    """Write each frame to ``NAME.csv``, and a page of tables with the figure, whose name is that of the first frame.
 
-
-def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as PDF and PNG; ``path`` has no suffix."""
-    for suffix in (".pdf", ".png"):
-        save_figure(figure, path.with_suffix(suffix))
+    Args:
+        page: its title, tables and a paragraph.
+    """
+    for name, frame in frames.items():
+        write_text(folder / f"{name}.csv", frame_to_csv(frame))
+    name, (title, tables, words) = next(iter(frames)), page
+    for suffix in ("pdf", "png"):
+        save_figure(figure, folder / f"{name}.{suffix}")
+    home = "../index.html" if (folder.parent / "index.html").is_file() else ""
+    files = [folder / f"tables.{suffix}" for suffix in ("md", "html")]
+    write_page(files, f"{to_page(tables, title, words)}\n![{title}]({name}.png)\n", home)
 
 
 @styled

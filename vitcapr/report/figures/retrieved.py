@@ -16,7 +16,7 @@ from vitcapr.report import direction
 from vitcapr.report.direction import Direction, Match, Show
 from vitcapr.report.figures.examples import Choice
 from vitcapr.report.figures.layout import WIDTH, cell_width, column, grid, page, paragraph, picture, row, space
-from vitcapr.report.figures.style import RIGHT, TEXT_SIZE, WRONG, styled
+from vitcapr.report.figures.style import RIGHT, TEXT_SIZE, WRONG, in_print, styled
 
 COLUMNS = 2
 _GAP, _BETWEEN = 0.24, 0.06  # inches
@@ -44,6 +44,7 @@ def draw_failures(
     choice: Choice,
     read: Callable[[int], Image.Image],
     report: Reporter,
+    model: str,
 ) -> dict[str, Figure]:
     """``image_to_text`` and ``text_to_image``: some images and captions whose first match is a negative."""
     text = data.captions["text"].iloc[embedded.caption_row].tolist().__getitem__
@@ -57,10 +58,11 @@ def draw_failures(
     chosen_captions = [captions[caption_rows.index(row)] for row in choice.choose_captions(data, caption_rows)]
     of_images = find_failures(direction.image_to_text(embedded), ranks.i2t, chosen_images)
     of_captions = find_failures(direction.text_to_image(embedded), ranks.t2i, chosen_captions)
-    titles = [
+    asked = [
         _title("images", "caption", len(of_images), len(images), len(ranks.i2t), choice),
         _title("captions", "image", len(of_captions), len(captions), len(ranks.t2i), choice),
     ]
+    titles = [f"{in_print(model)}: {title}" for title in asked]
     for title in titles:
         report.line(title)
     return {

@@ -61,7 +61,7 @@ def overlap(one: NDArray[np.floating], other: NDArray[np.floating], edges: NDArr
 
 
 @style.styled
-def cosine_histogram(pairs: Cosines) -> Figure:
+def cosine_histogram(pairs: Cosines, model: str) -> Figure:
     """Histograms of the cosines of positives, hardest negatives and random negatives (the paper's figure 19).
 
     The legend says what share of its area each kind of wrong pair has in common with the true ones.
@@ -86,7 +86,7 @@ def cosine_histogram(pairs: Cosines) -> Figure:
     axes.set_xlabel("cosine of image and caption")
     axes.set_ylabel("density")
     axes.set_xlim(edges[0], edges[-1] + (edges[1] - edges[0]))
-    figure.legend(loc="outside upper left", handlelength=1.8)
+    figure.legend(title=style.in_print(model), alignment="left", loc="outside upper left", handlelength=1.8)
     return figure
 
 
@@ -140,7 +140,7 @@ def spaces(systems: Mapping[str, Embeddings]) -> Figure:
 
 
 @style.styled
-def neighbourhoods(embedded: Embeddings) -> Figure:
+def neighbourhoods(embedded: Embeddings, model: str) -> Figure:
     """t-SNE of the first 300 images, each with its first caption, a line between the two (the paper's figure 18).
 
     Distances between far points mean nothing in such a map; whether pairs are near does.
@@ -160,7 +160,7 @@ def neighbourhoods(embedded: Embeddings) -> Figure:
     axes.plot([], [], color=_LINES, linewidth=0.9, linestyle=_DOTS, label="true pair")
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_axis_off()  # The axes of t-SNE mean nothing.
-    title = f"t-SNE from the principal components, perplexity {perplexity:.3g}"
+    title = f"{style.in_print(model)}: t-SNE from the principal components, perplexity {perplexity:.3g}"
     figure.legend(title=title, alignment="left", loc="outside upper left", ncols=3, handlelength=1.4, columnspacing=1.2)
     return figure
 

@@ -77,19 +77,21 @@ def main(
 
 
 def _write(result: "StudyResult", output: Path) -> None:
-    """Print the tables; write them as CSV and Markdown, and the curve ``recall`` as PDF and PNG if there is one."""
+    """Print the tables; write them as CSV and as a page, and the curve ``recall`` if there is one."""
     from vitcapr.extensions.alignment.alignment_figures import alignment_curve
-    from vitcapr.files import write_text
+    from vitcapr.formats.page import write_page
     from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.style import save_figure
 
     tables = ("scores", "differences", "intervals", "similarity", "seconds")
     result.write(**{name: output / f"{name}.csv" for name in tables})
-    write_text(output / "tables.md", result.page)
+    curve = ""
     if result.scores["pairs"].nunique() > 1:
         figure = alignment_curve(result.scores)
         for suffix in ("pdf", "png"):
             save_figure(figure, output / f"recall.{suffix}")
+        curve = "\n![Recall@1 over the number of training pairs](recall.png)\n"
+    write_page([output / f"tables.{suffix}" for suffix in ("md", "html")], result.page + curve, home="")
     for table in result.tables:
         print_lines(f"\n{table.title}")
         print_listing(table)

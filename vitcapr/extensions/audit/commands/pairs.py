@@ -5,12 +5,10 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import Log
+from vitcapr.commands.main import Log, typer_group
 from vitcapr.progress import print_lines
 
-app = typer.Typer(
-    name="pairs", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
-)
+app = typer_group(__doc__)
 
 
 @app.callback()

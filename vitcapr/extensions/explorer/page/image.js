@@ -89,6 +89,7 @@ const heading = (number) => {
     make("a", { href: explorer.address({ image: null }), class: "button" }, "← all images"),
     make("h2", { tabindex: "-1", id: "image-title" }, data.images.ids[number]),
     make("span", { class: "note" }, place),
+    explorer.mapLink(data.images.ids[number]),
     explorer.starButton(number),
     make("button", { disabled: at === 0, click: () => image.step(-1) }, "previous"),
     make("button", { disabled: at === found.length - 1, click: () => image.step(1) }, "next"),

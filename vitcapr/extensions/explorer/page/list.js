@@ -85,9 +85,9 @@ const card = (number) => {
     captions.length || first === undefined ? null : make("p", { class: "caption" }, data.images.references.text[first]);
   return make(
     "li",
-    { class: "card", "data-image": id },
+    { class: `card ${id === state.at ? "pointed" : ""}`, "data-image": id },
     explorer.openingPicture(number),
-    make("div", { class: "under" }, make("span", { class: "id" }, id), explorer.starButton(number)),
+    make("div", { class: "under" }, make("span", { class: "id" }, id), explorer.mapLink(id, -1), explorer.starButton(number)),
     badge ? make("p", { class: "badge" }, badge) : null,
     captions,
     reference,

@@ -76,6 +76,7 @@ const press = (event) => {
     j: () => (inImage ? explorer.image.step(1) : explorer.list.turn(1)),
     k: () => (inImage ? explorer.image.step(-1) : explorer.list.turn(-1)),
     s: here === undefined ? null : () => explorer.turnStar(explorer.numberOf(here)),
+    m: here === undefined ? null : () => explorer.go({ view: "map", image: null, at: here }),
     ArrowRight: inImage ? () => explorer.image.step(1) : null,
     ArrowLeft: inImage ? () => explorer.image.step(-1) : null,
   }[event.key];

@@ -4,10 +4,11 @@
 const NEAR = 14;
 const STEP = 6; // pixels between two corners of a lasso
 const STRIP = 24; // images below the map
-const SCALE = ["#00204d", "#31446b", "#666970", "#958f78", "#cab969", "#ffea46"]; // cividis: one order for all eyes
-const DARK_SCALE = ["#2c5f9e", "#5a7196", "#848285", "#a89b79", "#cab969", "#ffea46"]; // the same, lighter at its dark end
+// Two parts of plasma, each with a contrast of at least 3 to its background: lighter is more, for all eyes.
+const SCALE = ["#0d0887", "#46039f", "#7201a8", "#9a169f", "#bc3587", "#d6556d"];
+const DARK_SCALE = ["#bf3984", "#d9586a", "#ed7a52", "#fb9f3a", "#fdca26", "#f0f921"];
 
-explorer.map = { zoom: 1, x: 0.5, y: 0.5, at: null, line: null };
+explorer.map = { zoom: 1, x: 0.5, y: 0.5, at: null, line: null, near: [] };
 
 explorer.map.show = async () => {
   const { make, map, data, state } = explorer;
@@ -55,7 +56,8 @@ explorer.map.show = async () => {
         { class: "note" },
         `t-SNE of the image embeddings of ${space.name}: near points are near in the space, far distances mean nothing. `,
         "Each colour has the same number of images, if their values differ. Images that the filters leave out are pale. ",
-        "Shift and drag, or “lasso” and drag: only the enclosed images stay.",
+        "A click shows the most similar images, a second one opens the image. The words are more frequent in the captions ",
+        "around them than elsewhere. Shift and drag, or “lasso” and drag: only the enclosed images stay.",
       ),
     );
     listen(map.canvas);
@@ -70,9 +72,14 @@ explorer.map.show = async () => {
   map.minus.replaceChildren(
     explorer.minusMenu(colouring()?.name ?? "", (name) => explorer.go({ colour: name }, true), "Minus") ?? "",
   );
-  report();
+  await report(space);
   drawMap();
 };
+
+/** A link to the map that marks an image there; nothing without a map. */
+explorer.mapLink = (id, tabindex = 0) =>
+  explorer.space() &&
+  explorer.make("a", { href: explorer.address({ view: "map", image: null, at: id }), tabindex }, "on the map");
 
 /** Whether the next drag draws a lasso, rather than moves the map. */
 const drawNext = (draws) => explorer.map.draws.setAttribute("aria-pressed", String(draws));
@@ -126,24 +133,31 @@ const drawMap = () => {
     if (!map.line) brush.closePath();
     brush.stroke();
   }
+  brush.font = "600 13px system-ui, sans-serif";
+  brush.textAlign = "center";
+  [brush.strokeStyle, brush.fillStyle] = ["--panel", "--text"].map((name) => style.getPropertyValue(name));
+  brush.lineWidth = 4;
+  for (const [x, y, words] of content.labels)
+    for (const write of ["strokeText", "fillText"]) brush[write](words, ...toScreen([x, y]));
   drawPoint();
   map.legend.replaceChildren(...(column ? legend(column, cuts, scale) : []));
 };
 
-/** Mark the image that is pointed at, on a canvas of its own: the points are not drawn again. */
+/** Mark the image that is pointed at and the similar ones, on a canvas of its own: the points are not drawn again. */
 const drawPoint = () => {
   const { map } = explorer;
   const dense = window.devicePixelRatio || 1;
   [map.over.width, map.over.height] = [map.canvas.clientWidth * dense, map.canvas.clientHeight * dense];
   for (const link of map.strip.children) link.classList.toggle("pointed", map.at !== null && link.place === map.at);
-  if (map.at === null) return;
   const brush = map.over.getContext("2d");
   brush.scale(dense, dense);
   brush.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
-  brush.lineWidth = 2;
-  brush.beginPath();
-  brush.arc(...toScreen(map.content.places[map.at]), 8, 0, 2 * Math.PI);
-  brush.stroke();
+  for (const place of map.at === null ? map.near : [map.at, ...map.near]) {
+    brush.lineWidth = place === map.at ? 3 : 1.5;
+    brush.beginPath();
+    brush.arc(...toScreen(map.content.places[place]), 8, 0, 2 * Math.PI);
+    brush.stroke();
+  }
 };
 
 /** The values that cut the images into as many equal parts as there are colours; equal values have one colour. */
@@ -176,17 +190,20 @@ const colouring = () => {
   return colour === "none" ? undefined : explorer.column(colour || `${last}:cider`) ?? explorer.columns[0];
 };
 
-/** How many images the filters and the lasso leave, and the first of these. */
-const report = () => {
+/** How many images the filters and the lasso leave; the chosen image and those most similar to it, or the first. */
+const report = async (space) => {
   const { make, map, state, shown } = explorer;
   const chosen = new Set(explorer.selection());
   const here = map.content.images.filter((image) => chosen.has(image));
+  const from = state.at === null ? undefined : explorer.numberOf(state.at);
+  const similar = from === undefined ? null : await explorer.similarImages(space, from);
+  map.near = similar ? [from, ...similar].map((image) => map.content.images.indexOf(image)) : [];
   const few = here.length < map.content.images.length;
   const how = state.lasso ? "enclosed" : "left by the filters";
   map.count.textContent = `${shown(here.length)} of ${shown(map.content.images.length)} images${few ? ` ${how}` : ""}`;
   map.strip.replaceChildren(
-    ...(few ? here.slice(0, STRIP) : []).map(pictureOfPoint),
-    few && here.length ? make("li", {}, make("a", { href: explorer.address({ view: "images" }) }, "all as a list")) : "",
+    ...(similar ? [from, ...similar] : few ? here.slice(0, STRIP) : []).map(pictureOfPoint),
+    !similar && few && here.length ? make("li", {}, make("a", { href: explorer.address({ view: "images" }) }, "all as a list")) : "",
   );
 };
 
@@ -311,7 +328,8 @@ const listen = (canvas) => {
     if (map.line) return enclose();
     if (moved > 5) return;
     pointAt(nearestPoint(...offset(event), NEAR));
-    openPoint();
+    if (explorer.map.image() === explorer.state.at) return openPoint();
+    explorer.go({ at: explorer.map.image() ?? null }, true);
   });
   canvas.addEventListener("pointercancel", () => (from = map.line = null));
   canvas.addEventListener("pointerleave", () => from ?? pointAt(null));

@@ -22,6 +22,13 @@ explorer.spaceMenu = () => {
 /** The systems whose captions a retrieval model embedded. */
 explorer.isWritten = (system) => explorer.space()?.written.includes(system.name);
 
+/** The images most similar to an image in a space; none if the model did not embed it. */
+explorer.similarImages = async (space, number) => {
+  const { part } = explorer.data.overview;
+  const content = await explorer.load(`neighbours-${space.place}-${Math.floor(number / part)}`);
+  return content.images[number % part]?.images.map(([image]) => image) ?? null;
+};
+
 /** Fill `place` with the neighbours of an image, of one of its references, or of the caption of a system. */
 explorer.neighbours.show = async (place, number, reference, system) => {
   const { make, data } = explorer;

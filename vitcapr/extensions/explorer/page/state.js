@@ -16,6 +16,7 @@ const START = {
   caption: "",
   colour: "",
   lasso: "",
+  at: null,
   stars: [],
 };
 
@@ -43,6 +44,7 @@ explorer.readState = () => {
     caption: given.get("caption") ?? "",
     colour: given.get("colour") ?? "",
     lasso: given.get("lasso") ?? "",
+    at: given.get("at"),
     stars: given.getAll("star"),
   };
 };

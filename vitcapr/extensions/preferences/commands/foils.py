@@ -13,6 +13,7 @@ from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.extensions.preferences.compositional import LikelihoodScorer, Preferences
+    from vitcapr.formats.tables import Table
     from vitcapr.metrics.bootstrap import Array
 
 
@@ -33,7 +34,7 @@ def main(
     ] = 1.0,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 1000,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for accuracy.csv, differences.csv and the figure.")
+        Path | None, typer.Option(help="Folder for accuracy.csv, differences.csv, the figure and a page.")
     ] = None,
 ) -> None:
     """Print the share of pairs whose caption scores higher than its foil, by split.
@@ -47,7 +48,8 @@ def main(
     if (retriever or captioner) and photographs is None:
         raise UserError("retrievers and captioners see photographs", remedy="give their folder with --photographs")
     from vitcapr.extensions.preferences.compositional import read_foils, score_foils
-    from vitcapr.extensions.preferences.preference_figures import draw_foils, write_figure, write_tables
+    from vitcapr.extensions.preferences.preference_figures import draw_foils, write_results
+    from vitcapr.formats.terminal import print_listing
 
     _check_different([path.stem for path in pairs], "files of pairs")
     by_file = [read_foils(path) for path in pairs]
@@ -75,11 +77,14 @@ def main(
     if alone is not None:
         scores["blind"] = alone
     preferences = score_foils(kept, scores, samples, seed=0)
-    _print(preferences)
-    print_lines("\n" + "\n".join(notes))
+    tables = _tables(preferences)
+    for table in tables:
+        print_listing(table)
+        print_lines("")
+    print_lines(*notes)
     if output is not None:
-        write_tables(output, accuracy=preferences.accuracies, differences=preferences.differences)
-        write_figure(draw_foils(preferences.accuracies), output / "accuracy")
+        page, figure = ("True captions and foils", tables, ". ".join(notes)), draw_foils(preferences.accuracies)
+        write_results(output, page, figure, accuracy=preferences.accuracies, differences=preferences.differences)
 
 
 def _check_different(names: list[str], what: str) -> None:
@@ -128,9 +133,9 @@ def _cosines(folder: Path, photographs: Path, images: list[str], captions: list[
     )
 
 
-def _print(preferences: "Preferences") -> None:
+def _tables(preferences: "Preferences") -> list["Table"]:
+    """Return the accuracies by split and, of several scorers, their differences on all pairs."""
     from vitcapr.formats.tables import Table, number, row
-    from vitcapr.formats.terminal import print_listing
 
     rows, accuracies, differences = [], preferences.accuracies, preferences.differences
     for split, parts in accuracies.groupby("split", sort=False):
@@ -140,14 +145,11 @@ def _print(preferences: "Preferences") -> None:
         rows.append(row(str(split), *cells, ceiling, *(str(first[name]) for name in ("same_words", "pairs", "images"))))
     names = dict.fromkeys(accuracies["scorer"])
     columns = ("split", *names, "order-blind at most", "same words", "pairs", "images")
-    print_listing(Table("", columns, tuple(rows)))
-    rows = []
+    tables, rows = [Table("", columns, tuple(rows))], []
     for one in differences[differences["split"] == "all"].to_dict("records"):
         gap = number(one["difference"], one["low"], one["high"], scale=100, signed=True)
         rows.append(row(f"{one['scorer']} - {one['other']}", gap, f"{one['p_value']:.3g}"))
-    if rows:
-        print_lines("")
-        print_listing(Table("", ("all pairs", "difference", "p"), tuple(rows)))
+    return [*tables, *([Table("", ("all pairs", "difference", "p"), tuple(rows))] if rows else [])]
 
 
 app = typer_app(main)

@@ -11,6 +11,7 @@ from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.extensions.preferences.judgments import Agreement
+    from vitcapr.formats.tables import Table
 
 
 def main(
@@ -24,7 +25,9 @@ def main(
     photographs: Annotated[Path | None, typer.Option(help="Folder of the judged photographs, for --retriever.")] = None,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 200,
     without_content_check: WithoutContentCheck = False,
-    output: Annotated[Path | None, typer.Option(help="Folder for taus.csv, differences.csv and the figure.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for taus.csv, differences.csv, the figure and a page.")
+    ] = None,
 ) -> None:
     """Kendall's tau-b and tau-c, times 100, of each metric and the people's ratings, with paired differences.
 
@@ -45,7 +48,8 @@ def main(
         read_crowdflower,
         read_expert,
     )
-    from vitcapr.extensions.preferences.preference_figures import draw_agreement, write_figure, write_tables
+    from vitcapr.extensions.preferences.preference_figures import draw_agreement, write_results
+    from vitcapr.formats.terminal import print_listing
 
     corpus = read_corpus(captions)
     if expert is not None:
@@ -73,22 +77,19 @@ def main(
         )
         protocol.append(f"retriever:{retriever.resolve().name}")
     agreements = agreement(scores, judged.judgments, samples, seed=0)
-    _print(agreements, "c" if expert is not None else "b")
-    print_lines(f"\n{len(judged.judgments)} candidates; {judged.changed}")
-    print_lines(content)
-    print_lines(f"Protocol: {'|'.join(protocol)}")
+    table = _table(agreements, "c" if expert is not None else "b")
+    notes = [f"{len(judged.judgments)} candidates; {judged.changed}", content, f"Protocol: `{'|'.join(protocol)}`"]
+    print_listing(table)
+    print_lines("", *notes)
     if output is not None:
-        write_tables(output, taus=agreements.taus, differences=agreements.differences)
-        write_figure(draw_agreement(agreements), output / "taus")
+        page = ("Agreement of metrics with human ratings", [table], ". ".join(notes))
+        frames = {"taus": agreements.taus, "differences": agreements.differences}
+        write_results(output, page, draw_agreement(agreements), **frames)
 
 
-def _print(agreements: "Agreement", variant: str) -> None:
-    """Print the correlations, and the difference of each metric from the best one of the variant.
-
-    The best one has the highest tau.
-    """
+def _table(agreements: "Agreement", variant: str) -> "Table":
+    """Return the correlations, and the difference of each metric from the one with the highest tau of the variant."""
     from vitcapr.formats.tables import NOTHING, Table, number, row
-    from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
 
     taus, differences = (frame[frame["variant"] == variant] for frame in agreements)
@@ -108,7 +109,7 @@ def _print(agreements: "Agreement", variant: str) -> None:
             )
         )
     heading = f"tau-{variant} - {COLUMNS[best].label}"
-    print_listing(Table("", ("metric", "tau-b", "tau-c", heading, "p"), tuple(rows)))
+    return Table("", ("metric", "tau-b", "tau-c", heading, "p"), tuple(rows))
 
 
 app = typer_app(main)
