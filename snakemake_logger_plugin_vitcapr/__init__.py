@@ -202,7 +202,8 @@ class LogHandler(LogHandlerBase):
             if before is not None:
                 with suppress(UserError):  # What was there before this run may be damaged, or of an older format.
                     self._print(*new_scores(read_summary(io.BytesIO(before)), after, most=3))
-            self._print(f"Scores: {summary}", *([f"Page:   {page}"] if page.is_file() else []))
+            self._print(*([] if after.empty else [f"Scores: {summary}"]))
+            self._print(*([f"Page:   {page}"] if page.is_file() else []))
 
     def _print(self, *lines: str, style: str = "") -> None:
         """Print lines, unless Snakemake's own output is shown. The end of the run is shown in any case."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.commands.stores import write_store
+from vitcapr.commands.shortcuts import RESTORED
 from vitcapr.commands.status import describe
 from vitcapr.pipeline.dry_run import RUNS_NOW
 from vitcapr.store.check import lost_stores
@@ -25,10 +26,14 @@ def test_a_store_that_was_deleted_is_named_with_the_rules_that_make_it_again(tmp
 
 
 def test_jobs_with_reasons_are_listed_and_the_others_counted() -> None:
-    jobs = [("data", [RUNS_NOW]), ("decode a/beam", ["rate 1 -> 2", "was interrupted"]), ("score", [])]
-    assert "\n".join(describe("demo", jobs)).splitlines() == [
-        *("demo: 3 jobs to run", "", "  data           runs now", "  decode a/beam  rate 1 -> 2; was interrupted", ""),
-        *("and 1 that follow from these (snakemake --dry-run lists them)", ""),
+    whole = "2 of 3 chunks are in results/stores/ab"
+    decode = ("decode a/beam", ["rate 1 -> 2", "was interrupted"], RESTORED)
+    jobs = [("data", [RUNS_NOW], ""), decode, ("score", [], RESTORED), ("extract vit/0", [], whole)]
+    assert "\n".join(describe("demo", jobs, 2)).splitlines() == [
+        *("demo: 4 jobs to run", "", "  data           runs now", "  decode a/beam  rate 1 -> 2; was interrupted", ""),
+        *("and 2 that follow from these (snakemake --dry-run lists them)", ""),
+        *("restored from the result cache, with --cores 2: decode a/beam, score", ""),
+        *(f"extract vit/0: {whole}", ""),
         "Snakemake runs here. If it does not, it was killed: snakemake --unlock",
     ]
-    assert list(describe("demo", [])) == ["demo: everything is up to date"]
+    assert list(describe("demo", [], 2)) == ["demo: everything is up to date"]

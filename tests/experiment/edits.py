@@ -188,7 +188,11 @@ EDITS = (
     Edit("code of progress messages and of errors", together(append(PROGRESS), append(ERRORS)), ()),
     Edit("another patch release of numpy", patch_release("numpy"), ()),
     Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), set()),
-    Edit("the rule that a word is rare", configure(text={"vocabulary": {"min_count": 4}}), TEXT),
+    Edit(
+        "the number of times that a word must occur to be in the vocabulary",
+        configure(text={"vocabulary": {"min_count": 4}}),
+        TEXT,
+    ),
     Edit("the seed", configure(seed=1), TRAINING),
     Edit(
         "the learning rate of one captioner",

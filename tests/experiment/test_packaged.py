@@ -64,6 +64,15 @@ def study(new_study: Path, tmp_path: Path) -> Path:
     return shutil.copytree(new_study, tmp_path / "study", symlinks=True)
 
 
+def test_the_description_links_to_nothing_that_an_index_lacks(site: Path) -> None:
+    (metadata,) = site.glob("vitcapr-*.dist-info/METADATA")
+    text = metadata.read_text(encoding="utf-8").partition("\n\n")[2]
+    assert "](" not in text
+    named = set(re.findall(r"\(`([^`]+)`\)", text))
+    assert {"docs/demo.md", "docs/your-data.md", "config/README.md"} <= named
+    assert [name for name in named if not (site / "vitcapr/project" / name).is_file()] == []
+
+
 def test_a_new_study_has_the_whole_workflow(run: Run, study: Path, site: Path) -> None:
     found = {path.relative_to(study).as_posix() for path in study.rglob("*")}
     assert found >= {"Snakefile", "config.yaml", "experiments/template.yaml", "profiles/slurm/profile.yaml"}

@@ -231,6 +231,16 @@ def test_no_scores_where_none_were_made(shows, tmp_path):
     assert "attention, beam" not in text
 
 
+def test_a_summary_without_scores_is_not_named(shows, tmp_path):
+    file = summary(tmp_path / "results/demo")
+    file.write_text(f"{','.join(COLUMNS)}\n")
+    (file.parent / "index.html").touch()
+    started = (STARTED, record("", LogEvent.RUN_INFO, stats={"total": 1}))
+    lines = shows(*started, job(1, "summary", 0.0), finished(1, 1.0)).splitlines()
+    assert lines[-1] == f"Page:   {file.parent / 'index.html'}"
+    assert not [line for line in lines if line.startswith("Scores")]
+
+
 @pytest.mark.parametrize("before", ["whole", "damaged"])
 def test_the_scores_end_with_what_the_run_changed(handler, tmp_path, capsys, before):
     file = summary(tmp_path / "results/demo")

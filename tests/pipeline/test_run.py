@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -11,17 +12,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from types import SimpleNamespace
+from typing import Annotated, Any, cast
 
 import pytest
 
 from tests.checkpoints import snapshot
 from vitcapr.commands import gc, why
+from vitcapr.commands.shortcuts import RESTORED, Shortcuts
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
+from vitcapr.files import canonical_json
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline import owner
+from vitcapr.pipeline.fingerprint import fingerprint
+from vitcapr.pipeline.rule import RuleStage
 from vitcapr.pipeline.run import Job, read_by_name, run_stage
+from vitcapr.pipeline.run import threads as own_threads
 from vitcapr.pipeline.run_records import Records, file_facts, read_run
 from vitcapr.pipeline.stage import In, Out, Role, stage
 from vitcapr.progress import Reporter
@@ -83,6 +90,20 @@ class Toys:
         log, settings = root / "logs/train/model.log", {"rate": rate}
         run_stage(self.train, log=log, source=Path("data.txt"), settings=settings, model=root / "model")
 
+    def planned(self, rate: float, source: str = "data.txt", folder: str = "results/a/model") -> Any:
+        """A training as Snakemake plans it."""
+        job, results = {"source": source, "settings": {"rate": rate}, "model": folder}, Path("results")
+        made_of = fingerprint(self.train, Rate(rate=rate), job, results)
+        declared = RuleStage(self.train, cast(Any, None), results)
+        command = shlex.join(self.train.command(job))
+        return SimpleNamespace(
+            rule=SimpleNamespace(params={"command": declared.command}),
+            params=SimpleNamespace(command=command, fingerprint=canonical_json({**made_of, "names": {}})),
+            input=[source],
+            output=[f"{folder}/weights"],
+            threads=own_threads(),
+        )
+
 
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
@@ -128,6 +149,17 @@ def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
     assert run.code["vitcapr/stages/vocabulary.py"]
     assert {"user", "host", "seconds", "python"} <= run.made.keys()
     assert list(read_run(Path("results/a/runs/copy.json")).inputs) == ["results/a/model/weights"]
+
+
+def test_a_planned_job_is_restored_if_the_cache_has_it_and_what_it_reads_is_there_or_restored(toys: Toys) -> None:
+    weights = toys.run(0.5) / "weights"
+    job = {"source": str(weights), "settings": {"rate": 1}, "model": "results/b/model"}
+    run_stage(toys.train, log=Path("results/b/logs/model.log"), **job)
+    weights.unlink()
+    after = toys.planned(1, str(weights), "results/b/model")
+    for rate, shortcut in ((0.5, RESTORED), (0.25, "")):
+        shortcuts = Shortcuts(Path("results"))
+        assert [shortcuts.of(toys.planned(rate)), shortcuts.of(after)] == [shortcut, shortcut]
 
 
 def test_a_result_is_computed_once_for_its_settings_and_inputs(toys: Toys) -> None:

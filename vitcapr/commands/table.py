@@ -33,7 +33,11 @@ def main(
     from vitcapr.report.score_tables import score_tables
 
     console = Console(highlight=False)
-    for experiment, part in read_summary(summary).groupby("experiment", sort=False):
+    scores = read_summary(summary)
+    if scores.empty:
+        remedy = "the experiment trains no captioner or retriever, or scores none; its page lists its other results"
+        raise UserError("no scores", where=summary, remedy=remedy)
+    for experiment, part in scores.groupby("experiment", sort=False):
         tables = list(score_tables(part))
         if markdown:
             print(to_page(tables, str(experiment)))

@@ -1,7 +1,7 @@
 """Planned jobs of a run and their reasons, from Snakemake's Python interface and the run records."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ RUNS_NOW = "runs now"
 
 
 @contextmanager
-def planned_dag(configfiles: Sequence[Path]) -> Iterator[Any]:
-    """Snakemake's DAG of a dry run in this folder.
+def planned_dag(configfiles: Sequence[Path], cores: int = 1) -> Iterator[Any]:
+    """Snakemake's DAG of a dry run in this folder, with this number of cores.
 
     Raises:
         UserError: Snakemake fails; the message is the last line of its error.
@@ -25,7 +25,7 @@ def planned_dag(configfiles: Sequence[Path]) -> Iterator[Any]:
     output = OutputSettings(dryrun=True, enable_file_logging=False, log_level_override=logging.CRITICAL)
     with SnakemakeApi(output) as snakemake:
         try:
-            workflow = snakemake.workflow(ResourceSettings(cores=1), ConfigSettings(configfiles=list(configfiles)))
+            workflow = snakemake.workflow(ResourceSettings(cores=cores), ConfigSettings(configfiles=list(configfiles)))
             workflow.dag(DAGSettings(force_incomplete=True)).execute_workflow(executor="dryrun")
         except (Exception, SystemExit) as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -34,17 +34,20 @@ def planned_dag(configfiles: Sequence[Path]) -> Iterator[Any]:
         yield workflow._workflow.dag
 
 
-def planned_jobs(configfiles: Sequence[Path]) -> list[tuple[str, list[str]]]:
-    """Return the jobs of a run, such as ``decode attention/beam/test``, and the reasons of each to run.
+def planned_jobs(
+    configfiles: Sequence[Path], cores: int, shortcut: Callable[[Any], str]
+) -> list[tuple[str, list[str], str]]:
+    """Return the jobs of a run, such as ``decode attention/beam/test``, the reasons of each to run, and its shortcut.
 
     Target rules are left out.
 
     A job without reasons only follows from others. A job comes after those whose outputs it reads.
     """
-    with planned_dag(configfiles) as dag:
+    with planned_dag(configfiles, cores) as dag:
         needed = set(dag.needrun_jobs(exclude_finished=False))
         levels = ([job for job in level if job in needed and job.output] for level in dag.toposorted())
-        return [each for level in levels for each in sorted((job_name(job), _reasons(dag, job)) for job in level)]
+        jobs = (job for level in levels for job in sorted(level, key=job_name))
+        return [(job_name(job), _reasons(dag, job), shortcut(job)) for job in jobs]
 
 
 def job_name(job: Any) -> str:
