@@ -78,7 +78,8 @@ class LogHandler(LogHandlerBase):
         if not self._detailed:
             os.environ.setdefault(*PROGRESS)
         # Only the main thread can set a handler. An ignored Ctrl-C, as in the background, stays ignored.
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler and current_thread() is main_thread():
+        given = signal.getsignal(signal.SIGINT)
+        if given is signal.default_int_handler and current_thread() is main_thread() and not settings.dryrun:
             signal.signal(signal.SIGINT, self._interrupt)
 
     def _interrupt(self, *_: object) -> None:
@@ -110,6 +111,8 @@ class LogHandler(LogHandlerBase):
                 self._print(f"stopped{after}; the same command goes on")
             elif self._total and not self.common_settings.dryrun:
                 self._show_results()
+            if signal.getsignal(signal.SIGINT) == self._interrupt and current_thread() is main_thread():
+                signal.signal(signal.SIGINT, signal.default_int_handler)
         super().close()
 
     def _follow(self, record: logging.LogRecord) -> None:

@@ -10,7 +10,7 @@ from tests.extensions.papers.maps import PAPERS, REPOSITORY, drawn, read_map
 from vitcapr.config.reading import read_yaml
 from vitcapr.experiment import figures
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.extensions.papers.numbers import TABLE_NAMES
+from vitcapr.extensions.papers.published import TABLE_NAMES
 from vitcapr.pipeline.stage import stage_names
 
 EXPERIMENTS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from vitcapr.extensions.papers.numbers import TABLE_NAMES
+from vitcapr.extensions.papers.published import TABLE_NAMES
 from vitcapr.extensions.papers.stages.paper_tables import paper_tables
 from vitcapr.formats.scores import COLUMNS, write_summary
 from vitcapr.pipeline.run import run_stage

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.extensions.papers.numbers import (
+from vitcapr.extensions.papers.published import (
     TABLE_NAMES,
     Number,
     Published,

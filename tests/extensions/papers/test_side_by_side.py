@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.extensions.papers.beside_papers import gains, hard_negatives, read_ranks
-from vitcapr.extensions.papers.numbers import Published, read_published
+from vitcapr.extensions.papers.published import Published, read_published
 from vitcapr.extensions.papers.side_by_side import BuildRow, ScoreRange, build_rows, seed_average, side_by_side
 from vitcapr.formats.scores import COLUMNS, RankFile, Ranks
 from vitcapr.formats.tables import Table

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vitcapr.extensions.papers.numbers import TABLE_NAMES, Published, read_published
+from vitcapr.extensions.papers.published import TABLE_NAMES, Published, read_published
 from vitcapr.extensions.papers.setups import read_training_setup, training
 from vitcapr.extensions.papers.side_by_side import (
     BEFORE_TRAINING,

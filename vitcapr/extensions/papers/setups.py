@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.extensions.papers.numbers import Published
+from vitcapr.extensions.papers.published import Published
 from vitcapr.extensions.papers.side_by_side import BUILD
 from vitcapr.formats.model import read_card
 from vitcapr.formats.tables import NOTHING, Table, row

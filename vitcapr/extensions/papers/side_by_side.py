@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from vitcapr.extensions.papers.numbers import Number, Published, PublishedRow, PublishedTable
+from vitcapr.extensions.papers.published import Number, Published, PublishedRow, PublishedTable
 from vitcapr.formats.tables import NOTHING, Cell, Notes, Table
 from vitcapr.formats.tables import row as table_row
 from vitcapr.metrics.labels import COLUMNS
