@@ -28,6 +28,8 @@ PAGES = (
     "docs/language-model.md",
     "docs/moving-stores.md",
     "docs/pytorch.md",
+    "docs/ideas.md",
+    "docs/ideas.md",
 )
 SLOWER = 1.1
 Table = dict[str, Any]
