@@ -44,11 +44,9 @@ try:
         results=results,
         on_cluster=partition is not None,
     )
-    # Only a run needs a GPU and the hub: neither a plan nor a report nor --unlock does, which have no cores.
+    # A plan, a report and --unlock need no photographs. They have no cores.
     runs = workflow.resource_settings.cores or workflow.resource_settings.nodes
     if workflow.is_main_process and runs and not workflow.output_settings.dryrun:
-        if problems := list(lacks(experiment)):
-            raise as_user_error(problems)
         experiment.locate_images()
 except UserError as error:
     sys.exit(f"error: {error}")
@@ -91,17 +89,27 @@ rule all:
         targets.tables,
 
 
-onstart:
+# Snakemake runs the section onstart of the main Snakefile alone, and a study uses this file as a module.
+def before_the_jobs(log, then=workflow._onstart):
     from vitcapr.commands.forecast import TimeLeft, steps_by_job
 
+    needed = [
+        str(dict(job.params.items()).get("fingerprint"))
+        for job in workflow.dag.needrun_jobs()
+    ]
+    if problems := list(lacks(experiment, needed)):
+        sys.exit(f"error: {as_user_error(problems)}")
     try:
         cores = workflow.resource_settings.cores or 1
         time_left = TimeLeft(steps_by_job(workflow.dag), folder, cores)
         logger.info(time_left(), extra={"time_left": time_left})
     except UserError as error:
         logger.warning(f"time left: not known; {error}")
+    then(log)
 
 
+if workflow.is_main_process:
+    workflow._onstart = before_the_jobs
 let_records_decide(workflow, results)
 try:
     check_rules(workflow.rules)

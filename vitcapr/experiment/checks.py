@@ -1,5 +1,6 @@
 """Problems that would end a run of an experiment, reported before it starts."""
 
+import json
 import os
 import time
 from collections import Counter
@@ -82,15 +83,19 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
         yield error
 
 
-def lacks(experiment: "Experiment") -> Iterator[UserError]:
-    """Yield the problems of this machine, which a plan does not need to solve: GPU, libraries and checkpoints."""
+def lacks(experiment: "Experiment", jobs: Sequence[str] | None = None) -> Iterator[UserError]:
+    """Yield the problems of this machine, which a plan does not need to solve: GPU, libraries and checkpoints.
+
+    Args:
+        jobs: the fingerprints of the jobs that will run. A checkpoint that none of them names is not looked for.
+    """
     if experiment.config.device == "cuda" and not (experiment.on_cluster or gpu_exists()):
         yield UserError("no GPU is on this machine", where="device: cuda", remedy="set device to auto or cpu")
     yield from _missing_libraries(experiment)
-    yield from _missing_checkpoints(experiment)
+    yield from _missing_checkpoints(experiment, jobs)
 
 
-def _missing_checkpoints(experiment: "Experiment") -> Iterator[UserError]:
+def _missing_checkpoints(experiment: "Experiment", jobs: Sequence[str] | None) -> Iterator[UserError]:
     """Yield the checkpoints that neither a folder nor the cache of the hub has and that the hub does not offer.
 
     The hub is asked for all of them at once, for at most ``PATIENCE`` seconds. Features that are sealed need none.
@@ -104,6 +109,7 @@ def _missing_checkpoints(experiment: "Experiment") -> Iterator[UserError]:
         source: revision
         for source, revision in models.checkpoints.items()
         if source not in spared and not find_backbone(source).is_dir()
+        if jobs is None or any(json.dumps(source) in job for job in jobs)
         if not can_only_be_a_folder(source) and not source.startswith("timm:")
     }
     answers: dict[str, str | None] = {}
