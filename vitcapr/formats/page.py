@@ -6,7 +6,8 @@ from pathlib import Path
 
 from vitcapr.files import write_text
 
-STYLE = Path(__file__).with_suffix(".css")
+COLOURS, STYLE = (Path(__file__).with_name(name) for name in ("colours.css", "page.css"))
+"""The colours, which all pages share, and the rest of the style."""
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -35,7 +36,11 @@ def html_page(title: str, body: str, home: str = "") -> str:
         home: address of the experiment's first page; empty without one.
     """
     back = f'<nav class="home" aria-label="Experiment"><a href="{escape(home)}">First page</a></nav>\n' if home else ""
-    return _PAGE.format(title=escape(title), style=STYLE.read_text(encoding="utf-8"), home=back, body=body)
+    return _PAGE.format(title=escape(title), style=read_style(), home=back, body=body)
+
+
+def read_style() -> str:
+    return "".join(file.read_text(encoding="utf-8") for file in (COLOURS, STYLE))
 
 
 def write_page(files: Sequence[Path], markdown: str, home: str = "../index.html") -> None:
