@@ -187,9 +187,10 @@ def test_the_time_left_of_a_run_counts_what_is_done_and_what_runs() -> None:
     steps = {7: step("extract", {"n": 1}), 9: step("extract", {"n": 1})._replace(after=(0,)), 8: step("draw_gpu")}
     left = TimeLeft(steps, Path("results/a"), 2)
     assert left() == "at least 3:20 left, 1 steps not known"
-    assert left({7, 8}) == "about 1:40 left"
-    assert left({7}, {9: 70.0, 8: 1.0}) == "about 0:30 left"
-    assert left({7, 8}, {9: 170.0}) == "about 0:00 left"
+    assert left({7: 90.0, 8: 1.0}) == "at least 1:40 left"
+    assert left({7: 150.0, 8: 1.0}) == "at least 2:30 left"  # This run is half slower than the record.
+    assert left({7: 100.0}, {9: 70.0, 8: 1.0}) == "at least 0:30 left"
+    assert left({7: 100.0, 8: 1.0}, {9: 170.0}) == "at least 0:00 left"
     assert TimeLeft({8: steps[8]}, Path("results/a"), 2)() == ""
 
 
