@@ -51,21 +51,20 @@ def write_page(files: Sequence[Path], markdown: str, home: str = "../index.html"
     Args:
         home: address of the experiment's first page as seen from the files; by default, as seen from ``tables``.
     """
-    from markdown_it import MarkdownIt
-
     for file in files:
         content = markdown
         if file.suffix == ".html":
             heading, _, rest = markdown.partition("\n") if markdown.startswith("## ") else ("", "", markdown)
             title = heading.lstrip("# ") or file.stem.replace("_", " ").capitalize()
-            tables = _tables(MarkdownIt("js-default").render(rest))
-            content = html_page(title.replace("\\<", "<"), tables, home)
+            content = html_page(title.replace("\\<", "<"), html_tables(rest), home)
         write_text(file, content)
 
 
-def _tables(html: str) -> str:
-    """Make wide tables scroll in a region of their own, and columns without an alignment begin at the left."""
-    html = html.replace("<td>", '<td class="l">').replace("<th>", '<th class="l">')
+def html_tables(markdown: str) -> str:
+    """Return tables in HTML: wide ones scroll by themselves, columns without an alignment begin at the left."""
+    from markdown_it import MarkdownIt
+
+    html = MarkdownIt("js-default").render(markdown).replace("<td>", '<td class="l">').replace("<th>", '<th class="l">')
     first, *tables = html.replace("</table>", "</table></div>").split("<table>")
     regions = (
         f'<div class="wide" role="region" tabindex="0" aria-label="Table {number}"><table>{table}'
