@@ -172,11 +172,11 @@ def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
 def steps_by_job(dag: Any) -> dict[int, Step]:
     """Return the steps of Snakemake's DAG by the numbers of their jobs, every step after those that it waits for."""
     needed = set(dag.needrun_jobs(exclude_finished=False))
-    jobs = [job for level in dag.toposorted() for job in level if job in needed and job.output]
+    jobs = [job for level in dag.toposorted() for job in level if job in needed and _is_of_stage(job)]
     numbers, steps = {job: number for number, job in enumerate(jobs)}, {}
     for job in jobs:
         declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
-        above = dag.dependencies[job]
+        above = [each for each in dag.dependencies[job] if _is_of_stage(each)]
         before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
         after = [numbers[each] for each in above if each in numbers]
         values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
@@ -184,6 +184,11 @@ def steps_by_job(dag: Any) -> dict[int, Step]:
         rule = job.rule.name.removesuffix("_attentively")
         steps[dag.jobid(job)] = Step(rule, declared.stage.name, made["settings"], values, models, after)
     return steps
+
+
+def _is_of_stage(job: Any) -> bool:
+    """Return whether a job runs a stage: a rule of the user's own may run anything."""
+    return "fingerprint" in job.params.keys()  # noqa: SIM118
 
 
 class TimeLeft:
