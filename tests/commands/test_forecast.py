@@ -223,11 +223,14 @@ def test_a_data_set_without_sizes_has_those_of_its_last_run(monkeypatch: pytest.
 
 
 def test_a_rule_of_the_users_own_has_no_forecast() -> None:
-    own = '\n\nrule own:\n    input: "results/demo/data/manifest.json"\n    output: "own.txt"\n    shell: "touch {output}"\n'
-    Path("Snakefile").write_bytes(
-        SNAKEFILE.read_bytes()
-        + own.encode()
-        + b"\n\nuse rule own as first with:\n    default_target: True\n    output: 'first.txt'\n"
-    )
+    own = """
+
+rule own:
+    default_target: True
+    input: "results/demo/data/manifest.json"
+    output: "own.txt"
+    shell: "touch {output}"
+"""
+    Path("Snakefile").write_text(SNAKEFILE.read_text() + own)
     Path("config.yaml").write_bytes((WORKFLOW / "config.yaml").read_bytes())
     assert [each.stage for each in planned_steps([])] == ["data_scenes"]

@@ -5,7 +5,7 @@ const NEAR = 14;
 const STEP = 6; // pixels between two corners of a lasso
 const STRIP = 24; // images below the map
 // Two parts of plasma, each with a contrast of at least 3 to its background: lighter is more, for all eyes.
-const SCALE = ["#0d0887", "#46039f", "#7201a8", "#9a169f", "#bc3587", "#d6556d"];
+const SCALE = ["#0d0887", "#4b03a1", "#7d03a8", "#a82296", "#ca457a", "#e56a5d"];
 const DARK_SCALE = ["#bf3984", "#d9586a", "#ed7a52", "#fb9f3a", "#fdca26", "#f0f921"];
 
 explorer.map = { zoom: 1, x: 0.5, y: 0.5, at: null, line: null, near: [] };
