@@ -16,7 +16,7 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -68,8 +68,8 @@ class LogHandler(LogHandlerBase):
         self._jobs: dict[int, logging.LogRecord] = {}
         self._ran: set[str] = set()
         self._failed: set[int] = set()
-        self._finished: set[int] = set()
-        self._time_left: Callable[[Collection[int], Mapping[int, float]], str] = lambda *_: ""
+        self._finished: dict[int, float] = {}
+        self._time_left: Callable[[Mapping[int, float], Mapping[int, float]], str] = lambda *_: ""
         self._interrupted = False
         self._total = self._done = 0
         self._began = time.time()
@@ -159,7 +159,7 @@ class LogHandler(LogHandlerBase):
 
     def _finish(self, jobid: int, now: float) -> None:
         job, self._done = self._jobs.pop(jobid, None), min(self._done + 1, self._total)
-        self._finished.add(jobid)
+        self._finished[jobid] = 0.0 if job is None else now - job.created
         self._ran |= {job.__dict__["rule_name"]} if job is not None else set()
         if job is not None and job.__dict__["log"]:
             lines = "\n".join(_last_lines(job.__dict__["log"][0], job.created))
@@ -217,7 +217,7 @@ class LogHandler(LogHandlerBase):
     def running(self) -> Group:
         """Return a bar with the time left, and a line for each running step: its name and the last line of its log."""
         bar, now, running = Table.grid(padding=(0, 1)), time.time(), dict(self._jobs)
-        left = self._time_left(set(self._finished), {number: now - job.created for number, job in running.items()})
+        left = self._time_left(dict(self._finished), {number: now - job.created for number, job in running.items()})
         done = f"{self._done}/{self._total} steps in {format_seconds(now - self._began)}{left and f', {left}'}"
         bar.add_row(ProgressBar(self._total, self._done, width=20, complete_style="cyan"), done)
         jobs = [job for job in running.values() if job.__dict__["log"]]

@@ -187,9 +187,10 @@ def test_the_time_left_of_a_run_counts_what_is_done_and_what_runs() -> None:
     steps = {7: step("extract", {"n": 1}), 9: step("extract", {"n": 1})._replace(after=(0,)), 8: step("draw_gpu")}
     left = TimeLeft(steps, Path("results/a"), 2)
     assert left() == "at least 3:20 left, 1 steps not known"
-    assert left({7, 8}) == "about 1:40 left"
-    assert left({7}, {9: 70.0, 8: 1.0}) == "about 0:30 left"
-    assert left({7, 8}, {9: 170.0}) == "about 0:00 left"
+    assert left({7: 90.0, 8: 1.0}) == "at least 1:40 left"
+    assert left({7: 150.0, 8: 1.0}) == "at least 2:30 left"  # This run is half slower than the record.
+    assert left({7: 100.0}, {9: 70.0, 8: 1.0}) == "at least 0:30 left"
+    assert left({7: 100.0, 8: 1.0}, {9: 170.0}) == "at least 0:00 left"
     assert TimeLeft({8: steps[8]}, Path("results/a"), 2)() == ""
 
 
@@ -219,3 +220,17 @@ def test_a_data_set_without_sizes_has_those_of_its_last_run(monkeypatch: pytest.
     monkeypatch.setattr("vitcapr.commands.forecast.planned_steps", lambda _: [step("vocabulary")])
     assert forecast(Path("results/a"), Counter(), [])[1].split()[:3] == ["vocabulary", "1", "0:25"]
     assert FIRST_RUN in forecast(Path("results/b"), Counter(), [])[1]
+
+
+def test_a_rule_of_the_users_own_has_no_forecast() -> None:
+    own = """
+
+rule own:
+    default_target: True
+    input: "results/demo/data/manifest.json"
+    output: "own.txt"
+    shell: "touch {output}"
+"""
+    Path("Snakefile").write_text(SNAKEFILE.read_text() + own)
+    Path("config.yaml").write_bytes((WORKFLOW / "config.yaml").read_bytes())
+    assert [each.stage for each in planned_steps([])] == ["data_scenes"]

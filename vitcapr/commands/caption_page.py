@@ -25,6 +25,7 @@ from vitcapr.data.images import BadImage, ImageSource, data_url, decode, thumbna
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
+from vitcapr.formats.page import COLOURS, STYLE
 from vitcapr.metrics.clip_score import unit
 from vitcapr.progress import Reporter
 from vitcapr.report.attended import SCRIPT
@@ -76,6 +77,7 @@ class CaptionPage:
             Route("/caption", self._caption, methods=["POST"]),
             Route("/samples/{number}", self._sample),
             Route("/attended.js", FileResponse(SCRIPT)),
+            *(Route(f"/{name}.css", FileResponse(file)) for name, file in (("colours", COLOURS), ("style", STYLE))),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ]
 

@@ -6,8 +6,8 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import inf, log2
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import log2
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from vitcapr.progress import format_bytes, format_seconds
 FIRST_RUN = "not known yet; a first run records it, or --measure"
 MODEL = ("architecture", "kind", "source")
 """Settings that name a model: the costs of two jobs with different models do not compare."""
+NO_JOBS: Mapping[int, float] = {}
 START = 5.0
 """Seconds until a job begins to work, at most, which do not grow with the work; of a short job, half of its time."""
 TRIAL = 1200
@@ -171,11 +172,11 @@ def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
 def steps_by_job(dag: Any) -> dict[int, Step]:
     """Return the steps of Snakemake's DAG by the numbers of their jobs, every step after those that it waits for."""
     needed = set(dag.needrun_jobs(exclude_finished=False))
-    jobs = [job for level in dag.toposorted() for job in level if job in needed and job.output]
+    jobs = [job for level in dag.toposorted() for job in level if job in needed and _is_of_stage(job)]
     numbers, steps = {job: number for number, job in enumerate(jobs)}, {}
     for job in jobs:
         declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
-        above = dag.dependencies[job]
+        above = [each for each in dag.dependencies[job] if _is_of_stage(each)]
         before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
         after = [numbers[each] for each in above if each in numbers]
         values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
@@ -183,6 +184,11 @@ def steps_by_job(dag: Any) -> dict[int, Step]:
         rule = job.rule.name.removesuffix("_attentively")
         steps[dag.jobid(job)] = Step(rule, declared.stage.name, made["settings"], values, models, after)
     return steps
+
+
+def _is_of_stage(job: Any) -> bool:
+    """Return whether a job runs a stage: a rule of the user's own may run anything."""
+    return "fingerprint" in job.params.keys()  # noqa: SIM118
 
 
 class TimeLeft:
@@ -202,23 +208,28 @@ class TimeLeft:
         sizes = _own_sizes(root, recorded)
         self._costs = {number: cost(step, sizes, recorded) for number, step in steps.items()}
 
-    def __call__(self, done: Collection[int] = (), running: Mapping[int, float] | None = None) -> str:
-        """Return the text ``1:12 left``; empty if the time of no step is known.
+    def __call__(self, done: Mapping[int, float] = NO_JOBS, running: Mapping[int, float] = NO_JOBS) -> str:
+        """Return the text ``at least 1:12 left``; empty if the time of no step is known.
+
+        The rest takes longer than the records say, in the proportion in which the finished jobs did.
 
         Args:
-            done: numbers of finished jobs.
-            running: the seconds that each running job has taken.
+            done, running: the seconds that finished jobs took, and those that running ones have taken.
         """
-        took = dict.fromkeys(done, inf) | dict(running or {})
-        costs = [
-            one and one._replace(seconds=max(one.seconds - took.get(number, 0.0), 0.0))
-            for number, one in self._costs.items()
-        ]
-        if not any(costs):
+        known = {number: one for number, one in self._costs.items() if one is not None}
+        expected = sum(known[number].seconds for number in done if number in known)
+        pace = max(1.0, sum(done[number] for number in done if number in known) / max(expected, 1.0))
+        costs: list[Cost | None] = []
+        for number, one in self._costs.items():
+            if one is not None:
+                rest = 0.0 if number in done else max(pace * one.seconds - running.get(number, 0.0), 0.0)
+                one = one._replace(seconds=rest)
+            costs.append(one)
+        if not known:
             return ""
-        unknown = sum(1 for number, one in self._costs.items() if not one and number not in took)
+        unknown = sum(1 for number in self._costs if number not in {*known, *done, *running})
         left = format_seconds(least_time(self._steps, costs, self._cores))
-        return f"at least {left} left, {unknown} steps not known" if unknown else f"about {left} left"
+        return f"at least {left} left{f', {unknown} steps not known' if unknown else ''}"
 
 
 def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:

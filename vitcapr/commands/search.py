@@ -84,6 +84,7 @@ def _page(
 
     from vitcapr.data.images import BadImage, ImageSource, data_url, thumbnail
     from vitcapr.data.photographs import MAX_PIXELS, open_image
+    from vitcapr.formats.page import html_page
 
     with ImageSource(retriever.image_root) as source:
         pictures: list[str] = []
@@ -93,17 +94,19 @@ def _page(
             except BadImage:  # The image is listed even if its file is missing now.
                 pictures.append("")
     template = Path(__file__).with_name("search.html").read_text(encoding="utf-8")
-    return (
+    title = text or (image.name if image else "")
+    body = (
         Environment(autoescape=True)
         .from_string(template)
         .render(
-            query=text or (image and image.name),
+            query=title,
             query_image=image and data_url(thumbnail(open_image(image))),
             images=images.assign(picture=pictures).to_dict("records"),
             captions=[] if captions is None else captions.to_dict("records"),
             note=f"retriever {retriever.folder.name}; cosine",
         )
     )
+    return html_page(title, body)
 
 
 def _print(nearest: "pd.DataFrame", text: str) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from vitcapr.files import write_text
 
-STYLE = Path(__file__).with_suffix(".css")
+COLOURS, STYLE = (Path(__file__).with_name(name) for name in ("colours.css", "page.css"))
+"""The colours, which all pages share, and the rest of the style."""
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -35,7 +36,11 @@ def html_page(title: str, body: str, home: str = "") -> str:
         home: address of the experiment's first page; empty without one.
     """
     back = f'<nav class="home" aria-label="Experiment"><a href="{escape(home)}">First page</a></nav>\n' if home else ""
-    return _PAGE.format(title=escape(title), style=STYLE.read_text(encoding="utf-8"), home=back, body=body)
+    return _PAGE.format(title=escape(title), style=read_style(), home=back, body=body)
+
+
+def read_style() -> str:
+    return "".join(file.read_text(encoding="utf-8") for file in (COLOURS, STYLE))
 
 
 def write_page(files: Sequence[Path], markdown: str, home: str = "../index.html") -> None:
@@ -46,21 +51,20 @@ def write_page(files: Sequence[Path], markdown: str, home: str = "../index.html"
     Args:
         home: address of the experiment's first page as seen from the files; by default, as seen from ``tables``.
     """
-    from markdown_it import MarkdownIt
-
     for file in files:
         content = markdown
         if file.suffix == ".html":
             heading, _, rest = markdown.partition("\n") if markdown.startswith("## ") else ("", "", markdown)
             title = heading.lstrip("# ") or file.stem.replace("_", " ").capitalize()
-            tables = _tables(MarkdownIt("js-default").render(rest))
-            content = html_page(title.replace("\\<", "<"), tables, home)
+            content = html_page(title.replace("\\<", "<"), html_tables(rest), home)
         write_text(file, content)
 
 
-def _tables(html: str) -> str:
-    """Make wide tables scroll in a region of their own, and columns without an alignment begin at the left."""
-    html = html.replace("<td>", '<td class="l">').replace("<th>", '<th class="l">')
+def html_tables(markdown: str) -> str:
+    """Return tables in HTML: wide ones scroll by themselves, columns without an alignment begin at the left."""
+    from markdown_it import MarkdownIt
+
+    html = MarkdownIt("js-default").render(markdown).replace("<td>", '<td class="l">').replace("<th>", '<th class="l">')
     first, *tables = html.replace("</table>", "</table></div>").split("<table>")
     regions = (
         f'<div class="wide" role="region" tabindex="0" aria-label="Table {number}"><table>{table}'

@@ -16,7 +16,7 @@ import vitcapr
 from vitcapr.data.images import data_url, thumbnail
 from vitcapr.data.left_out import FILE, count_reasons
 from vitcapr.formats.manifest import SPLITS, Manifest
-from vitcapr.formats.page import STYLE
+from vitcapr.formats.page import read_style
 from vitcapr.formats.tables import Table, row
 from vitcapr.pipeline.run_records import RUNS, Records, Run
 from vitcapr.progress import format_seconds
@@ -106,7 +106,7 @@ def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.Undefined
     )
     script = Markup(SCRIPT.read_text(encoding="utf-8"))
-    style, code = Markup(STYLE.read_text(encoding="utf-8")), code_version()
+    style, code = Markup(read_style()), code_version()
     page = {"title": title, "facts": facts, "folder": folder, "again": again, "code": code, "script": script}
     sections |= {"style": style}
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(page | sections)

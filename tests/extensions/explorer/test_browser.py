@@ -66,8 +66,8 @@ class Page:
 
     def export(self, file: str) -> None:
         """Choose a file of the menu of exports."""
-        self.one(".menu > button").click()
-        next(entry for entry in self.all(".menu [role='menuitem']") if file in entry.text).click()
+        self.run("arguments[0].open = true", self.one(".menu"))
+        next(entry for entry in self.all(".menu button") if file in entry.text).click()
 
     def hover(self, element: Any) -> None:
         from selenium.webdriver import ActionChains
@@ -237,15 +237,6 @@ def test_export_what_the_filters_leave(page: Page, tmp_path: Path) -> None:
     names = ["attention, beam", "attention, greedy", "attention, reranked"]
     assert rows[0] == ["image_id", "starred · yours", "CIDEr · attention, beam", *names]
     assert rows[1:] == [["i2", "1", "300", *[BEAM[2]] * 3], [f"'{IDS[5]}", "0", "400", *[BEAM[5]] * 3]]
-    before = [*tmp_path.iterdir()]
-    from selenium.webdriver.common.keys import Keys
-
-    page.one(".menu > button").send_keys(Keys.ARROW_DOWN)
-    page.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)  # Only Enter writes a file.
-    assert "attention, greedy" in page.run("return document.activeElement.textContent")
-    page.press(Keys.ESCAPE)
-    assert page.one(".menu > button").get_attribute("aria-expanded") == "false"
-    assert [*tmp_path.iterdir()] == before
 
 
 def test_hover_shows_where_the_captioner_looked(page: Page) -> None:

@@ -12,6 +12,7 @@ from tests.extensions.explorer.experiment import IMAGES, write_experiment
 from vitcapr.errors import UserError
 from vitcapr.extensions.explorer.commands.explore import app, main
 from vitcapr.extensions.explorer.writing import MARK, PAGE, _write_data
+from vitcapr.formats.page import COLOURS
 
 
 @pytest.fixture(scope="module")
@@ -105,20 +106,18 @@ def test_a_retriever_that_cannot_be_loaded_is_one_line(tmp_path: Path, capfd: py
 
 
 def test_marks_have_a_contrast_of_3_and_text_of_4_5_in_both_modes() -> None:
-    style, page_map = (Path(PAGE, name).read_text(encoding="utf-8") for name in ("style.css", "map.js"))
-    light, dark = (
-        dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in style.split("* { box-sizing")[0].split("@media")
-    )
+    files = (COLOURS, PAGE / "style.css", PAGE / "map.js")
+    colours, style, page_map = (file.read_text(encoding="utf-8") for file in files)
+    light, dark = (dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in colours.split("@media"))
     scales = [
         re.findall(r"#\w{6}", line) for line in page_map.splitlines() if line.startswith(("const SCALE", "const DARK"))
     ]
     systems = re.findall(r"--system: (#\w+);", style)
     assert [len(each) for each in (*scales, systems)] == [6, 6, 7]
     for mode, scale in zip((light, dark), scales, strict=True):
-        assert min(contrast(mark, mode["panel"]) for mark in (*scale, *systems)) >= 3
-        for back in (mode["panel"], mode["back"]):
-            assert min(contrast(mode[text], back) for text in ("text", "faint", "accent", "right", "wrong")) >= 4.5
-        assert contrast(mode["accent"], mode["on-accent"]) >= 4.5
+        assert min(contrast(mark, mode["paper"]) for mark in (*scale, *systems)) >= 3
+        for back in (mode["paper"], mode["card"]):
+            assert min(contrast(mode[text], back) for text in ("ink", "faint", "good", "bad", "false")) >= 4.5
 
 
 def contrast(one: str, other: str) -> float:

@@ -16,7 +16,7 @@ from vitcapr.files import write_text
 from vitcapr.formats.caption_audit import write_audit
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.page import html_page
+from vitcapr.formats.page import html_page, html_tables
 from vitcapr.formats.tables import Table, number, row, to_page
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
@@ -86,7 +86,7 @@ class Audit:
                 for each in leaks
             ]
         template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-        values = {"counts": self.counts, "captions": captions, "pairs": pairs}
+        values = {"counts": html_tables(to_page([self.counts])), "captions": captions, "pairs": pairs}
         environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
         return html_page(f"Audit of {self.data.dataset}", environment.from_string(template).render(**values))
 

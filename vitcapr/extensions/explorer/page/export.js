@@ -1,39 +1,15 @@
 "use strict";
 // Files of the images that fit the filters, in their order. The browser makes them; nothing leaves this machine.
 
-/** A button that opens a list of the files; one of the list writes its file. */
+/** A list of the files, to be opened. */
 explorer.exportMenu = () => {
   const { make } = explorer;
   const files = [
     ["ids, captions, stars and the sorting number (CSV)", null],
     ...explorer.shownSystems().map((system) => [`captions of ${system.name} (JSON for vitcapr evaluate)`, system]),
   ];
-  const entries = files.map(([text, system]) =>
-    make("button", { role: "menuitem", tabindex: -1, click: () => (open(false), exportFile(system)) }, text),
-  );
-  const list = make("div", { role: "menu", "aria-label": "Files", hidden: true }, entries);
-  const button = make("button", { "aria-haspopup": "menu", click: () => open(list.hidden) }, "Export ▾");
-  const set = (shown) => {
-    list.hidden = !shown;
-    button.setAttribute("aria-expanded", String(shown));
-  };
-  const open = (shown) => {
-    set(shown);
-    (shown ? entries[0] : button).focus();
-  };
-  const keydown = (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (list.hidden ? event.key !== "ArrowDown" : !step && event.key !== "Escape") return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (list.hidden || !step) open(list.hidden);
-    else entries.at((entries.indexOf(document.activeElement) + step) % entries.length).focus();
-  };
-  const focusout = (event) => {
-    if (!list.parentNode.contains(event.relatedTarget)) set(false);
-  };
-  set(false);
-  return make("div", { class: "menu", keydown, focusout }, button, list);
+  const entries = files.map(([text, system]) => make("button", { click: () => exportFile(system) }, text));
+  return make("details", { class: "menu" }, make("summary", { class: "button" }, "Export"), make("div", {}, entries));
 };
 
 const exportFile = (system) => {

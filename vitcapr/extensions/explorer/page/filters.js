@@ -217,7 +217,7 @@ const drawBars = (canvas, values, least, most, { low, high }) => {
   counts.forEach((count, bar) => {
     const [from, to] = [least + bar * width, least + (bar + 1) * width];
     const inside = (low === null || to > low || bar === BARS - 1) && (high === null || from <= high);
-    brush.fillStyle = style.getPropertyValue(inside ? "--accent" : "--line");
+    brush.fillStyle = style.getPropertyValue(inside ? "--good" : "--line");
     const height = count ? Math.max(1, (count / tallest) * canvas.height) : 0;
     brush.fillRect(bar * each + 1, canvas.height - height, each - 2, height);
   });

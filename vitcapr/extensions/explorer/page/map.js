@@ -5,7 +5,7 @@ const NEAR = 14;
 const STEP = 6; // pixels between two corners of a lasso
 const STRIP = 24; // images below the map
 // Two parts of plasma, each with a contrast of at least 3 to its background: lighter is more, for all eyes.
-const SCALE = ["#0d0887", "#46039f", "#7201a8", "#9a169f", "#bc3587", "#d6556d"];
+const SCALE = ["#0d0887", "#4b03a1", "#7d03a8", "#a82296", "#ca457a", "#e56a5d"];
 const DARK_SCALE = ["#bf3984", "#d9586a", "#ed7a52", "#fb9f3a", "#fdca26", "#f0f921"];
 
 explorer.map = { zoom: 1, x: 0.5, y: 0.5, at: null, line: null, near: [] };
@@ -116,7 +116,7 @@ const drawMap = () => {
       brush.fillStyle = !wanted
         ? style.getPropertyValue("--line")
         : !column
-          ? style.getPropertyValue("--accent")
+          ? style.getPropertyValue("--good")
           : value === null
             ? style.getPropertyValue("--faint")
             : scale[partOf(value, cuts)];
@@ -124,7 +124,7 @@ const drawMap = () => {
       brush.arc(...toScreen(content.places[place]), wanted ? size : size - 1, 0, 2 * Math.PI);
       brush.fill();
     });
-  brush.strokeStyle = style.getPropertyValue("--text");
+  brush.strokeStyle = style.getPropertyValue("--ink");
   brush.lineWidth = 2;
   const corners = map.line ?? explorer.lasso.corners(map.space);
   if (corners.length) {
@@ -135,7 +135,7 @@ const drawMap = () => {
   }
   brush.font = "600 13px system-ui, sans-serif";
   brush.textAlign = "center";
-  [brush.strokeStyle, brush.fillStyle] = ["--panel", "--text"].map((name) => style.getPropertyValue(name));
+  [brush.strokeStyle, brush.fillStyle] = ["--paper", "--ink"].map((name) => style.getPropertyValue(name));
   brush.lineWidth = 4;
   for (const [x, y, words] of content.labels)
     for (const write of ["strokeText", "fillText"]) brush[write](words, ...toScreen([x, y]));
@@ -151,7 +151,7 @@ const drawPoint = () => {
   for (const link of map.strip.children) link.classList.toggle("pointed", map.at !== null && link.place === map.at);
   const brush = map.over.getContext("2d");
   brush.scale(dense, dense);
-  brush.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
+  brush.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink");
   for (const place of map.at === null ? map.near : [map.at, ...map.near]) {
     brush.lineWidth = place === map.at ? 3 : 1.5;
     brush.beginPath();
