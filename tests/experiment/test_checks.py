@@ -246,7 +246,7 @@ def test_what_this_machine_lacks_is_one_line(study: Path, monkeypatch: pytest.Mo
     experiment = load_experiment(write(study, **reading(prefix(0)), device="cuda"))
     monkeypatch.setattr("vitcapr.pipeline.locations._GPUS", ())
     monkeypatch.setattr("vitcapr.experiment.checks.find_spec", lambda _: None)
-    monkeypatch.setattr("vitcapr.experiment.checks._missing_checkpoints", lambda _: ())
+    monkeypatch.setattr("vitcapr.experiment.checks._missing_checkpoints", lambda *_: ())
     gpu, lora = map(str, lacks(experiment))
     assert gpu == "no GPU is on this machine (device: cuda); set device to auto or cpu"
     assert lora.startswith("the library peft is not installed (captioners.a.train: lora); pip install 'vitcapr[lang")
@@ -279,6 +279,8 @@ def test_the_hub_is_asked_for_a_checkpoint_and_not_waited_for(
     experiment = load_experiment(write(study, **with_backbone("org/name")))
     (offline,) = lacks(experiment)
     assert "checkpoint 'org/name': HF_HUB_OFFLINE is set, and the cache of the hub does not hold it" in str(offline)
+    assert list(lacks(experiment, ['{"source": "another"}'])) == []  # The planned jobs name no such checkpoint.
+    assert len(list(lacks(experiment, ['{"source": "org/name"}']))) == 1
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("vitcapr.experiment.checks.PATIENCE", 0.1 if answer == 1.0 else 5.0)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
