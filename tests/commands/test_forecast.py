@@ -174,9 +174,9 @@ def test_the_run_takes_its_longest_chain_and_all_steps_on_the_cores() -> None:
     ]
     wide = [each._replace(threads=8) for each in costs]
     assert describe(steps, wide, 2)[-1] == "in all at least 1:03:00 on 2 cores"  # every step has both cores
-    *_, decoding, score, total = describe(steps, [*costs[:2], None, None], 2)
-    assert decoding == f"decode       2  {FIRST_RUN}"
-    assert score == f"score        1  {FIRST_RUN}"
+    *_, extract, unknown, total = describe(steps, [*costs[:2], None, None], 2)
+    assert extract.startswith("extract ")
+    assert unknown == f"{FIRST_RUN}: decode (2), score"
     assert total == "in all at least 2:10 on 2 cores; 2 steps are not known yet"
     assert describe([], [], 2) == ["time and memory: everything is up to date"]
 

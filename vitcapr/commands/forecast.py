@@ -220,17 +220,21 @@ def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) ->
         rules.setdefault(step.rule, []).append(each)
         ends.append(max((ends[number] for number in step.after), default=0.0) + (each.seconds if each else 0.0))
     width = max(map(len, rules))
-    lines = [f"{'rule':{width}}  steps     time    memory  recorded in"]
+    lines, unknown = [f"{'rule':{width}}  steps     time    memory  recorded in"], []
     for rule, all_costs in rules.items():
-        known, text = [each for each in all_costs if each is not None], FIRST_RUN
-        if len(known) == len(all_costs):
-            memory = format_bytes(max(each.memory for each in known) * 1_000_000)
-            experiments = ", ".join(sorted({each.experiment for each in known}))
-            text = f"{format_seconds(sum(each.seconds for each in known)):>7}  {memory:>8}  {experiments}"
-        lines.append(f"{rule:{width}}  {len(all_costs):5}  {text}")
+        known = [each for each in all_costs if each is not None]
+        if len(known) < len(all_costs):
+            unknown.append(rule if len(all_costs) == 1 else f"{rule} ({len(all_costs)})")
+            continue
+        memory = format_bytes(max(each.memory for each in known) * 1_000_000)
+        experiments = ", ".join(sorted({each.experiment for each in known}))
+        time = format_seconds(sum(each.seconds for each in known))
+        lines.append(f"{rule:{width}}  {len(all_costs):5}  {time:>7}  {memory:>8}  {experiments}")
+    if unknown:
+        lines.append(f"{FIRST_RUN}: {', '.join(unknown)}")
     busy = sum(each.seconds * min(each.threads, cores) for each in costs if each) / cores
-    unknown = f"; {costs.count(None)} steps are not known yet" if None in costs else ""
-    return [*lines, f"in all at least {format_seconds(max(busy, *ends))} on {cores} cores{unknown}"]
+    without = f"; {costs.count(None)} steps are not known yet" if unknown else ""
+    return [*lines, f"in all at least {format_seconds(max(busy, *ends))} on {cores} cores{without}"]
 
 
 def _models(settings: Any, before: Iterable[tuple[str, Any]]) -> frozenset[str]:
