@@ -177,7 +177,7 @@ def test_the_run_takes_its_longest_chain_and_all_steps_on_the_cores() -> None:
     *_, extract, unknown, total = describe(steps, [*costs[:2], None, None], 2)
     assert extract.startswith("extract ")
     assert unknown == f"{FIRST_RUN}: decode (2), score"
-    assert total == "in all at least 2:10 on 2 cores; 2 steps are not known yet"
+    assert total == "in all at least 2:10 on 2 cores; steps not known yet: 2"
     assert describe([], [], 2) == ["time and memory: everything is up to date"]
 
 

@@ -233,7 +233,7 @@ def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) ->
     if unknown:
         lines.append(f"{FIRST_RUN}: {', '.join(unknown)}")
     busy = sum(each.seconds * min(each.threads, cores) for each in costs if each) / cores
-    without = f"; {costs.count(None)} steps are not known yet" if unknown else ""
+    without = f"; steps not known yet: {costs.count(None)}" if unknown else ""
     return [*lines, f"in all at least {format_seconds(max(busy, *ends))} on {cores} cores{without}"]
 
 
