@@ -139,6 +139,16 @@ def test_the_trials_are_experiments_on_few_images(monkeypatch: pytest.MonkeyPatc
     ]
 
 
+def test_a_checkpoint_in_a_folder_counts_by_its_digest() -> None:
+    record("extract/vit", "extract", 25, {"backbone": {"source": "folder/of/vit"}})
+    path = Path("results/a/runs/extract/vit.json")
+    write_json(path, json.loads(path.read_text()) | {"files": {"backbone.source": "ab"}})
+    (job,) = read_recorded(Path("results"))
+    assert job.step.settings == {"backbone": {"source": None}}
+    assert "ab" in job.step.models
+    assert "folder/of/vit" not in job.step.models
+
+
 def test_of_extractions_the_slowest_counts() -> None:
     record("extract/whole", "extract", 25)
     record("extract/reused", "extract", 15, started="2026-02-02")

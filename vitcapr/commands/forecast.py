@@ -16,6 +16,7 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.dry_run import planned_dag
+from vitcapr.pipeline.fingerprint import without_paths
 from vitcapr.pipeline.records import Run, differences, read_runs
 from vitcapr.pipeline.stage import find_stage, stage_names
 from vitcapr.progress import format_bytes, format_seconds
@@ -150,8 +151,9 @@ def read_recorded(results: Path) -> list[Recorded]:
             data = files.get("data/manifest.json")
             is_of_here = run.made["host"] == socket.gethostname() and run.stage in stage_names()
             if is_of_here and data in (None, digest):
-                settings = find_stage(run.stage).result_settings(run.settings)
-                models = _models(settings, ((m.stage, m.settings) for path in run.inputs if (m := makers.get(path))))
+                settings = without_paths(find_stage(run.stage).result_settings(run.settings), run.files)
+                before = ((m.stage, m.settings) for path in run.inputs if (m := makers.get(path)))
+                models = _models(settings, run.files, before)
                 step = Step(run.name, run.stage, settings, run.values, models)
                 jobs.append(Recorded(run, step, sizes if data else None))
     return sorted(jobs, key=lambda job: job.run.time, reverse=True)
@@ -169,7 +171,7 @@ def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
             before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
             after = [numbers[each] for each in above if each in numbers]
             values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
-            models = _models(made["settings"], before)
+            models = _models(made["settings"], made["files"], before)
             rule = job.rule.name.removesuffix("_attentively")
             steps.append(Step(rule, declared.stage.name, made["settings"], values, models, after))
         return steps
@@ -237,13 +239,14 @@ def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) ->
     return [*lines, f"in all at least {format_seconds(max(busy, *ends))} on {cores} cores{without}"]
 
 
-def _models(settings: Any, before: Iterable[tuple[str, Any]]) -> frozenset[str]:
+def _models(settings: Any, files: Mapping[str, str], before: Iterable[tuple[str, Any]]) -> frozenset[str]:
     """Return the models of a job: those of its settings, and those trained by the jobs ``before`` it.
 
-    A job is a pair (stage, settings).
+    A job is a pair (stage, settings). A checkpoint in a folder counts by its digest in ``files``.
     """
     trained = [each for stage, each in before if stage.startswith(("train_", "finetune"))]
-    return frozenset(map(str, [*_named(settings, *MODEL), *_named(trained, *MODEL, without="objective")]))
+    local = [digest for key, digest in files.items() if key.endswith(".source")]
+    return frozenset(map(str, [*_named(settings, *MODEL), *_named(trained, *MODEL, without="objective"), *local]))
 
 
 def _named(settings: Any, *keys: str, without: str = "") -> Iterator[Any]:
