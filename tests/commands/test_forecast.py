@@ -140,6 +140,16 @@ def test_the_trials_are_experiments_on_few_images(monkeypatch: pytest.MonkeyPatc
     ]
 
 
+def test_a_checkpoint_in_a_folder_counts_by_its_digest() -> None:
+    record("extract/vit", "extract", 25, {"backbone": {"source": "folder/of/vit"}})
+    path = Path("results/a/runs/extract/vit.json")
+    write_json(path, json.loads(path.read_text()) | {"files": {"backbone.source": "ab"}})
+    (job,) = read_recorded(Path("results"))
+    assert job.step.settings == {"backbone": {"source": None}}
+    assert "ab" in job.step.models
+    assert "folder/of/vit" not in job.step.models
+
+
 def test_of_extractions_the_slowest_counts() -> None:
     record("extract/whole", "extract", 25)
     record("extract/reused", "extract", 15, started="2026-02-02")
@@ -175,10 +185,10 @@ def test_the_run_takes_its_longest_chain_and_all_steps_on_the_cores() -> None:
     ]
     wide = [each._replace(threads=8) for each in costs]
     assert describe(steps, wide, 2)[-1] == "in all at least 1:03:00 on 2 cores"  # every step has both cores
-    *_, decoding, score, total = describe(steps, [*costs[:2], None, None], 2)
-    assert decoding == f"decode       2  {FIRST_RUN}"
-    assert score == f"score        1  {FIRST_RUN}"
-    assert total == "in all at least 2:10 on 2 cores; 2 steps are not known yet"
+    *_, extract, unknown, total = describe(steps, [*costs[:2], None, None], 2)
+    assert extract.startswith("extract ")
+    assert unknown == f"{FIRST_RUN}: decode (2), score"
+    assert total == "in all at least 2:10 on 2 cores; steps not known yet: 2"
     assert describe([], [], 2) == ["time and memory: everything is up to date"]
 
 

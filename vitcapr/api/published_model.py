@@ -145,9 +145,10 @@ def _part(model: ModelFiles) -> str:
 
 
 def read_page(folder: Path) -> str:
-    """Return the page of the model in ``folder``; of a published model, the page that came with it."""
-    page = folder.resolve().parent.parent / PAGE
-    return page.read_text(encoding="utf-8") if page.is_file() else model_page(ModelFiles.open(folder))
+    """Return the page of the model in ``folder``; of a published model or its folder, the page that came with it."""
+    pages = (above / PAGE for above in (folder, folder.resolve().parent.parent))
+    page = next(filter(Path.is_file, pages), None)
+    return model_page(ModelFiles.open(folder)) if page is None else page.read_text(encoding="utf-8")
 
 
 def model_page(model: ModelFiles) -> str:

@@ -32,6 +32,7 @@ from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.loader import KINDS, part_names
 from vitcapr.metrics.bootstrap import few_images
 from vitcapr.pipeline.dry_run import planned_dag
+from vitcapr.pipeline.locations import gpu_exists
 from vitcapr.pipeline.slurm import ask, refusals
 from vitcapr.progress import print_lines
 
@@ -55,6 +56,8 @@ def check(
     experiment = load_experiment(*files)
     if problems := list(lacks(experiment)):
         raise as_user_error(problems)
+    if experiment.config.device == "cuda" and profile is None and not gpu_exists():
+        print_lines("no GPU is on this machine (device: cuda): only jobs of --profile slurm find one")
     sizes, languages, captions = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
     errors += () if profile is None else _refused_jobs(profile, files)

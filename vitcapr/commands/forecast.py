@@ -16,6 +16,7 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.dry_run import planned_dag
+from vitcapr.pipeline.fingerprint import without_paths
 from vitcapr.pipeline.run_records import Run, differences, read_runs
 from vitcapr.pipeline.stage import find_stage, stage_names
 from vitcapr.progress import format_bytes, format_seconds
@@ -156,8 +157,9 @@ def read_recorded(results: Path) -> list[Recorded]:
             data = files.get("data/manifest.json")
             is_of_here = run.made["host"] == socket.gethostname() and run.stage in stage_names()
             if is_of_here and data in (None, digest):
-                settings = find_stage(run.stage).result_settings(run.settings)
-                models = _models(settings, ((m.stage, m.settings) for path in run.inputs if (m := makers.get(path))))
+                settings = without_paths(find_stage(run.stage).result_settings(run.settings), run.files)
+                before = ((m.stage, m.settings) for path in run.inputs if (m := makers.get(path)))
+                models = _models(settings, run.files, before)
                 step = Step(run.name, run.stage, settings, run.values, models)
                 jobs.append(Recorded(run, step, sizes if data else None))
     return sorted(jobs, key=lambda job: job.run.time, reverse=True)
@@ -166,70 +168,19 @@ def read_recorded(results: Path) -> list[Recorded]:
 def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
     """Return the steps that a run would compute, every step after those that it waits for."""
     with planned_dag(configfiles) as dag:
-        return list(steps_by_job(dag).values())
-
-
-def steps_by_job(dag: Any) -> dict[int, Step]:
-    """Return the steps of Snakemake's DAG by the numbers of their jobs, every step after those that it waits for."""
-    needed = set(dag.needrun_jobs(exclude_finished=False))
-    jobs = [job for level in dag.toposorted() for job in level if job in needed and _is_of_stage(job)]
-    numbers, steps = {job: number for number, job in enumerate(jobs)}, {}
-    for job in jobs:
-        declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
-        above = [each for each in dag.dependencies[job] if _is_of_stage(each)]
-        before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
-        after = [numbers[each] for each in above if each in numbers]
-        values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
-        models = _models(made["settings"], before)
-        rule = job.rule.name.removesuffix("_attentively")
-        steps[dag.jobid(job)] = Step(rule, declared.stage.name, made["settings"], values, models, after)
-    return steps
-
-
-def _is_of_stage(job: Any) -> bool:
-    """Return whether a job runs a stage: a rule of the user's own may run anything."""
-    return "fingerprint" in job.params.keys()  # noqa: SIM118
-
-
-class TimeLeft:
-    """Forecast of the rest of a run, by the records that were there when it began.
-
-    Args:
-        steps: those of the run, by the numbers of their jobs.
-        root: the folder of the experiment.
-        cores: those that the run may use.
-
-    Raises:
-        UserError: the records cannot be read.
-    """
-
-    def __init__(self, steps: Mapping[int, Step], root: Path, cores: int) -> None:
-        recorded, self._steps, self._cores = read_recorded(root.parent), list(steps.values()), cores
-        sizes = _own_sizes(root, recorded)
-        self._costs = {number: cost(step, sizes, recorded) for number, step in steps.items()}
-
-    def __call__(self, done: Mapping[int, float] = NO_JOBS, running: Mapping[int, float] = NO_JOBS) -> str:
-        """Return the text ``at least 1:12 left``; empty if the time of no step is known.
-
-        The rest takes longer than the records say, in the proportion in which the finished jobs did.
-
-        Args:
-            done, running: the seconds that finished jobs took, and those that running ones have taken.
-        """
-        known = {number: one for number, one in self._costs.items() if one is not None}
-        expected = sum(known[number].seconds for number in done if number in known)
-        pace = max(1.0, sum(done[number] for number in done if number in known) / max(expected, 1.0))
-        costs: list[Cost | None] = []
-        for number, one in self._costs.items():
-            if one is not None:
-                rest = 0.0 if number in done else max(pace * one.seconds - running.get(number, 0.0), 0.0)
-                one = one._replace(seconds=rest)
-            costs.append(one)
-        if not known:
-            return ""
-        unknown = sum(1 for number in self._costs if number not in {*known, *done, *running})
-        left = format_seconds(least_time(self._steps, costs, self._cores))
-        return f"at least {left} left{f', {unknown} steps not known' if unknown else ''}"
+        needed = set(dag.needrun_jobs(exclude_finished=False))
+        jobs = [job for level in dag.toposorted() for job in level if job in needed and job.output]
+        numbers, steps = {job: number for number, job in enumerate(jobs)}, []
+        for job in jobs:
+            declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
+            above = dag.dependencies[job]
+            before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
+            after = [numbers[each] for each in above if each in numbers]
+            values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
+            models = _models(made["settings"], made["files"], before)
+            rule = job.rule.name.removesuffix("_attentively")
+            steps.append(Step(rule, declared.stage.name, made["settings"], values, models, after))
+        return steps
 
 
 def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:
@@ -272,16 +223,20 @@ def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) ->
     for step, each in zip(steps, costs, strict=True):
         rules.setdefault(step.rule, []).append(each)
     width = max(map(len, rules))
-    lines = [f"{'rule':{width}}  steps     time    memory  recorded in"]
+    lines, unknown = [f"{'rule':{width}}  steps     time    memory  recorded in"], []
     for rule, all_costs in rules.items():
-        known, text = [each for each in all_costs if each is not None], FIRST_RUN
-        if len(known) == len(all_costs):
-            memory = format_bytes(max(each.memory for each in known) * 1_000_000)
-            experiments = ", ".join(sorted({each.experiment for each in known}))
-            text = f"{format_seconds(sum(each.seconds for each in known)):>7}  {memory:>8}  {experiments}"
-        lines.append(f"{rule:{width}}  {len(all_costs):5}  {text}")
-    unknown = f"; {costs.count(None)} steps are not known yet" if None in costs else ""
-    return [*lines, f"in all at least {format_seconds(least_time(steps, costs, cores))} on {cores} cores{unknown}"]
+        known = [each for each in all_costs if each is not None]
+        if len(known) < len(all_costs):
+            unknown.append(rule if len(all_costs) == 1 else f"{rule} ({len(all_costs)})")
+            continue
+        memory = format_bytes(max(each.memory for each in known) * 1_000_000)
+        experiments = ", ".join(sorted({each.experiment for each in known}))
+        time = format_seconds(sum(each.seconds for each in known))
+        lines.append(f"{rule:{width}}  {len(all_costs):5}  {time:>7}  {memory:>8}  {experiments}")
+    if unknown:
+        lines.append(f"{FIRST_RUN}: {', '.join(unknown)}")
+    without = f"; steps not known yet: {costs.count(None)}" if unknown else ""
+    return [*lines, f"in all at least {format_seconds(least_time(steps, costs, cores))} on {cores} cores{without}"]
 
 
 def least_time(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) -> float:
@@ -293,13 +248,14 @@ def least_time(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) 
     return max(busy, *ends)
 
 
-def _models(settings: Any, before: Iterable[tuple[str, Any]]) -> frozenset[str]:
+def _models(settings: Any, files: Mapping[str, str], before: Iterable[tuple[str, Any]]) -> frozenset[str]:
     """Return the models of a job: those of its settings, and those trained by the jobs ``before`` it.
 
-    A job is a pair (stage, settings).
+    A job is a pair (stage, settings). A checkpoint in a folder counts by its digest in ``files``.
     """
     trained = [each for stage, each in before if stage.startswith(("train_", "finetune"))]
-    return frozenset(map(str, [*_named(settings, *MODEL), *_named(trained, *MODEL, without="objective")]))
+    local = [digest for key, digest in files.items() if key.endswith(".source")]
+    return frozenset(map(str, [*_named(settings, *MODEL), *_named(trained, *MODEL, without="objective"), *local]))
 
 
 def _named(settings: Any, *keys: str, without: str = "") -> Iterator[Any]:

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,48 +65,37 @@ class Shortcuts:
 
 
 def _store(planned: Job) -> str:
-    """Return how many chunks of the store of an extraction are finished; empty without one, and for other jobs."""
+    """Return how many chunks of the store of an extraction are finished; empty without one, and for other jobs.
+
+    The plan of the store is that of the stages ``extract`` and ``extract_text``.
+    """
     if planned.stage.name not in ("extract", "extract_text"):
         return ""
     os.environ["HF_HUB_OFFLINE"] = "1"  # A status waits for no network.
-    from vitcapr.store.layout import chunk_range
+    from vitcapr.encoders.devices import resolve_device
+    from vitcapr.encoders.image_recipe import image_recipe
+    from vitcapr.encoders.text_encoders import TextRecipe
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.stages.extract import images_in_chunk
+    from vitcapr.store.caption_rows import CHUNK
+    from vitcapr.store.fill import StorePlan
+    from vitcapr.store.layout import Rows, chunk_range
     from vitcapr.store.writer import StoreWriter, read_layouts
 
-    values = planned.values
-    plan = (_images if planned.stage.name == "extract" else _captions)(planned, values)
+    values, settings = planned.values, planned.values["settings"]
+    data, device = read_manifest(values["manifest"]), resolve_device(values["device"])
+    if planned.stage.name == "extract":
+        config = settings.backbone
+        source = config.source if values["backbone"] is None else str(values["backbone"])
+        attributes = image_recipe(source, device, name=config.source, **config.values("source")).attributes
+        rows, chunk = Rows.of_images(data), images_in_chunk(settings.features, config)
+    else:
+        config = settings.text_encoder
+        attributes = dict(TextRecipe(device=device, **config.values("store_dtype")).attributes)
+        attributes["store_dtype"] = config.store_dtype
+        rows, chunk = Rows.of_captions(data), CHUNK
+    plan = StorePlan(Path(values["stores"]), rows, attributes, chunk, planned.code)
     chunks = chunk_range(plan.chunks, values.get("task", 0), values.get("tasks", 1))
     store = StoreWriter(plan.folder, read_layouts(plan.folder))
     finished = sum(store.checksums(index) is not None for index in chunks) if store.layouts else 0
     return f"{finished} of {len(chunks)} chunks are in {plan.folder}" if finished else ""
-
-
-def _images(planned: Job, values: Mapping[str, Any]) -> Any:
-    """Return the plan of :mod:`vitcapr.stages.extract`."""
-    from vitcapr.encoders.devices import resolve_device
-    from vitcapr.encoders.image_recipe import image_recipe
-    from vitcapr.formats.manifest import read_manifest
-    from vitcapr.stages.extract import images_in_chunk
-    from vitcapr.store.fill import StorePlan
-    from vitcapr.store.layout import Rows
-
-    config, cut = values["settings"].backbone, values["settings"].features
-    source = config.source if values["backbone"] is None else str(values["backbone"])
-    recipe = image_recipe(source, resolve_device(values["device"]), name=config.source, **config.values("source"))
-    rows, chunk = Rows.of_images(read_manifest(values["manifest"])), images_in_chunk(cut, config)
-    return StorePlan(Path(values["stores"]), rows, recipe.attributes, chunk, planned.code)
-
-
-def _captions(planned: Job, values: Mapping[str, Any]) -> Any:
-    """Return the plan of :mod:`vitcapr.stages.extract_text`."""
-    from vitcapr.encoders.devices import resolve_device
-    from vitcapr.encoders.text_encoders import TextRecipe
-    from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.caption_rows import CHUNK
-    from vitcapr.store.fill import StorePlan
-    from vitcapr.store.layout import Rows
-
-    config = values["settings"].text_encoder
-    recipe = TextRecipe(device=resolve_device(values["device"]), **config.values("store_dtype"))
-    attributes = {**recipe.attributes, "store_dtype": config.store_dtype}
-    rows = Rows.of_captions(read_manifest(values["manifest"]))
-    return StorePlan(Path(values["stores"]), rows, attributes, CHUNK, planned.code)

@@ -71,9 +71,11 @@ class Experiment:
     def contents(self) -> str:
         """Describe the products of a run in one line, and everything that it leaves out, a line each."""
         images = self.dataset.size_line or f"data set {self.config.data.dataset}"
+        tuned = len(self.models.needed_dual_encoders)
         line = (
             f"{self.name}: {images}; backbones: {len(self.models.backbones)}, "
             f"captioners: {len(self.models.captioners)}, retrievers: {len(self.models.retrievers)}, "
+            f"{f'fine-tuned dual encoders: {tuned}, ' if tuned else ''}"
             f"sets of captions: {len(self.captioning.caption_files(paths.CAPTIONS))}"
         )
         return "\n".join([line, *not_done(self)])

@@ -230,7 +230,7 @@ def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
     parts, tables = _partitions(source, stem, ".npy"), _partitions(source, "metadata", ".parquet")
     if not parts or (alone := parts.keys() ^ tables.keys()):
         lost = f"partition {min(alone)} has no {'metadata' if min(alone) in parts else stem}" if parts else f"no {stem}"
-        raise UserError(lost, where=source, remedy="copy the folder again: each partition has both files")
+        raise UserError(lost, where=source, remedy="add it: each partition has both files")
     arrays, ids = [_mapped(path) for path in parts.values()], []
     for number, array in zip(parts, arrays, strict=True):
         names = _read_names(tables[number], of)
