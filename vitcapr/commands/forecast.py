@@ -168,19 +168,70 @@ def read_recorded(results: Path) -> list[Recorded]:
 def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
     """Return the steps that a run would compute, every step after those that it waits for."""
     with planned_dag(configfiles) as dag:
-        needed = set(dag.needrun_jobs(exclude_finished=False))
-        jobs = [job for level in dag.toposorted() for job in level if job in needed and job.output]
-        numbers, steps = {job: number for number, job in enumerate(jobs)}, []
-        for job in jobs:
-            declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
-            above = dag.dependencies[job]
-            before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
-            after = [numbers[each] for each in above if each in numbers]
-            values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
-            models = _models(made["settings"], made["files"], before)
-            rule = job.rule.name.removesuffix("_attentively")
-            steps.append(Step(rule, declared.stage.name, made["settings"], values, models, after))
-        return steps
+        return list(steps_by_job(dag).values())
+
+
+def steps_by_job(dag: Any) -> dict[int, Step]:
+    """Return the steps of Snakemake's DAG by the numbers of their jobs, every step after those that it waits for."""
+    needed = set(dag.needrun_jobs(exclude_finished=False))
+    jobs = [job for level in dag.toposorted() for job in level if job in needed and _is_of_stage(job)]
+    numbers, steps = {job: number for number, job in enumerate(jobs)}, {}
+    for job in jobs:
+        declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
+        above = [each for each in dag.dependencies[job] if _is_of_stage(each)]
+        before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
+        after = [numbers[each] for each in above if each in numbers]
+        values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
+        models = _models(made["settings"], made["files"], before)
+        rule = job.rule.name.removesuffix("_attentively")
+        steps[dag.jobid(job)] = Step(rule, declared.stage.name, made["settings"], values, models, after)
+    return steps
+
+
+def _is_of_stage(job: Any) -> bool:
+    """Return whether a job runs a stage: a rule of the user's own may run anything."""
+    return "fingerprint" in job.params.keys()  # noqa: SIM118
+
+
+class TimeLeft:
+    """Forecast of the rest of a run, by the records that were there when it began.
+
+    Args:
+        steps: those of the run, by the numbers of their jobs.
+        root: the folder of the experiment.
+        cores: those that the run may use.
+
+    Raises:
+        UserError: the records cannot be read.
+    """
+
+    def __init__(self, steps: Mapping[int, Step], root: Path, cores: int) -> None:
+        recorded, self._steps, self._cores = read_recorded(root.parent), list(steps.values()), cores
+        sizes = _own_sizes(root, recorded)
+        self._costs = {number: cost(step, sizes, recorded) for number, step in steps.items()}
+
+    def __call__(self, done: Mapping[int, float] = NO_JOBS, running: Mapping[int, float] = NO_JOBS) -> str:
+        """Return the text ``at least 1:12 left``; empty if the time of no step is known.
+
+        The rest takes longer than the records say, in the proportion in which the finished jobs did.
+
+        Args:
+            done, running: the seconds that finished jobs took, and those that running ones have taken.
+        """
+        known = {number: one for number, one in self._costs.items() if one is not None}
+        expected = sum(known[number].seconds for number in done if number in known)
+        pace = max(1.0, sum(done[number] for number in done if number in known) / max(expected, 1.0))
+        costs: list[Cost | None] = []
+        for number, one in self._costs.items():
+            if one is not None:
+                rest = 0.0 if number in done else max(pace * one.seconds - running.get(number, 0.0), 0.0)
+                one = one._replace(seconds=rest)
+            costs.append(one)
+        if not known:
+            return ""
+        unknown = sum(1 for number in self._costs if number not in {*known, *done, *running})
+        left = format_seconds(least_time(self._steps, costs, self._cores))
+        return f"at least {left} left{f', {unknown} steps not known' if unknown else ''}"
 
 
 def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:
