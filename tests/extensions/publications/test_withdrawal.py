@@ -18,8 +18,13 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import read_config
 from vitcapr.extensions.publications.commands import withdraw
 from vitcapr.extensions.publications.descent import decoded, trace
+from vitcapr.extensions.publications.store_rows import Items, erase_rows
+from vitcapr.files import DigestedFile
 from vitcapr.formats.manifest import read_manifest
+from vitcapr.store.known_rows import KnownRows
+from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import open_features
+from vitcapr.store.writer import StoreWriter
 
 IMAGE = "scene-0000003"
 
@@ -87,3 +92,26 @@ def test_a_listing_without_an_image_names_it_nowhere() -> None:
         listing.captions["image_row"], pd.Series([1, 0, -1], name="image_row"), check_dtype=False
     )
     assert listing.rejected == [("d", "odd")]
+
+
+def test_linked_chunks_are_erased_and_other_rows_still_copied(tmp_path: Path) -> None:
+    digests = np.arange(5 * 32, dtype=np.uint8).reshape(5, 32)
+    layouts = {"cls": ArrayLayout.for_rows("image", (5, 2), 2, "float16")}
+    stores = [StoreWriter(tmp_path / name, layouts) for name in ("a", "b")]
+    for store in stores:
+        store.begin({"code": "made", "fingerprint": "0" * 64})
+        np.save(store.folder / "rows.npy", digests)
+    for chunk in range(3):
+        stores[0].write(chunk, {"cls": np.full((2, 2), chunk + 1, np.float16)})
+        path = stores[0].group / f"cls/c/{chunk}/0"
+        file = DigestedFile(path, 8, (stores[0].checksums(chunk) or {})["cls"])
+        assert stores[1].link(chunk, {"cls": file}, {"a": [[2 * chunk, 2 * chunk + 2]]})
+    items = Items({"known by its digest": digests[3].tobytes().hex()}, {})
+    gone = [line for store in stores for line in erase_rows(store.folder, items)]
+    assert gone == [f"{store.group / 'cls/c/1/0'}: bytes 4 to 8" for store in stores]
+    for store in stores:
+        assert np.fromfile(store.group / "cls/c/1/0", np.float16).tolist() == [2, 2, 0, 0]
+    known = KnownRows.find(tmp_path, {"code": "made"}, digests, 2, 0, tmp_path / "new", layouts, print)
+    assert (known.source < 0).tolist() == [False, False, False, True, False]
+    assert known.without_damaged(range(3), pytest.fail).source.tolist() == known.source.tolist()
+    assert [line for store in stores for line in erase_rows(store.folder, items)] == []
