@@ -78,18 +78,21 @@ def _captions(
         return
     changed = [image for image in again if published[image].caption != again[image].caption]
     own = likelihoods({image: published[image].candidates[0].tokens for image in changed}) if likelihoods else {}
-    floating, forged = list[str](), list[str]()
+    floating, forged = list[str](), dict[str, str]()
     for image in changed:
         known, new = published[image].candidates[0], again[image].candidates
         same = next((one.token_log_probs for one in new if one.caption == known.caption), ())
         text = f"image '{image}' published '{known.caption}', computed again '{new[0].caption}'"
-        (floating if _is_tie(known, new[0], own.get(image) or same, largest) else forged).append(text)
+        if _is_tie(known, new[0], own.get(image) or same, largest):
+            floating.append(text)
+        else:
+            forged[image] = text
     if floating:
         what = f"{len(floating)} of {len(again)} captions changed, each as likely as the published one"
         yield Difference(_some(what, floating), floating=True)
     if forged:
-        yield Difference(_some(f"{len(forged)} captions are not the model's", forged))
-        words = {image: (published[image].caption, again[image].caption) for image in changed}
+        yield Difference(_some(f"{len(forged)} captions are not the model's", [*forged.values()]))
+        words = {image: (published[image].caption, again[image].caption) for image in forged}
         pairs = [(a, b) for a in words for b in words if a < b and words[a] == words[b][::-1]]
         if pairs:
             yield Difference(_some("as if the features of two images were exchanged", pairs))
