@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vitcapr.config.base import find_data
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, open_text
+from vitcapr.files import atomic_path, find_under, open_text
 from vitcapr.formats.containers import take_rows
 
 if TYPE_CHECKING:
@@ -30,17 +29,17 @@ def read_withdrawn(name: str | None) -> dict[str, str]:
     """
     if name is None:
         return {}
-    with open_text(find_data(name)) as stream:
+    with open_text(find_under("VITCAPR_DATA", name)) as stream:
         header, *rows = list(csv.reader(stream)) or [[]]
     if header != _COLUMNS or any(len(row) != len(_COLUMNS) for row in rows):
         remedy = f"its columns are {','.join(_COLUMNS)}; vitcapr withdraw writes it"
-        raise UserError("not a list of withdrawn images", where=find_data(name), remedy=remedy)
+        raise UserError("not a list of withdrawn images", where=find_under("VITCAPR_DATA", name), remedy=remedy)
     return dict(rows)
 
 
 def add_withdrawn(name: str, images: Mapping[str, str]) -> Path:
     """Add images to the list, which is made if it does not exist; return its path."""
-    path = find_data(name)
+    path = find_under("VITCAPR_DATA", name)
     listed = {**(read_withdrawn(name) if path.exists() else {}), **images}
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([_COLUMNS, *sorted(listed.items())])

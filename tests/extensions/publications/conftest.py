@@ -56,9 +56,11 @@ def run_job(config: ExperimentConfig, stage: str, name: str, names: dict[str, st
 
 def write_store(data: Manifest, folder: Path) -> None:
     """A sealed store whose features tell the images apart."""
-    draws = [np.random.default_rng(int(digest[:8], 16)) for digest in data.images["sha256"]]
-    drawn, chunk = np.stack([draw.normal(size=(5, 12)) for draw in draws]).astype(np.float16), 8
-    arrays = {"cls": drawn[:, 0], "patches": drawn[:, 1:]}
+    draw, rows, chunk = np.random.default_rng(0), data.images["image_id"].str[-4:].astype(int), 8
+    arrays = {
+        "cls": draw.normal(size=(60, 12)).astype(np.float16)[rows],
+        "patches": draw.normal(size=(60, 4, 12)).astype(np.float16)[rows],
+    }
     recipe = {"backbone": "trained", "revision": None, "weights_sha256": sha256_bytes(b"vit"), "code": "made"}
     recipe |= {"images_sha256": data.image_contents}
     own = {"fingerprint": fingerprint_of({**recipe, "chunk": chunk, "format": FORMAT}), "grid": [2, 2]}
