@@ -19,7 +19,15 @@ class PictureChecks(Section):
     left out because their row cannot be read; more stop the data stage. 0: a single one stops it."""
 
 
-class LeaveOut(Section):
+class Withdrawn(Section):
+    """Images that were withdrawn from the data set."""
+
+    withdrawn: Annotated[UserPath | None, DATA] = None
+    """CSV file of the images that vitcapr withdraw has withdrawn: they and their captions are left out everywhere (not
+    with data.dataset: pairs)."""
+
+
+class LeaveOut(Withdrawn):
     """Training captions that an audit holds for wrong."""
 
     leave_out: Annotated[UserPath | None, DATA] = None
@@ -37,6 +45,8 @@ class DatasetConfig(Section):
     stage: ClassVar[str] = "data_photographs"
     """The stage that reads the data set."""
     has_objects: ClassVar[bool] = False
+    can_withdraw: ClassVar[bool] = False
+    """Whether the stage leaves out the images that ``data.withdrawn`` lists."""
     """Whether the data set has object masks."""
     limit_key: ClassVar[str] = "limit"
     """The key that says how many images there are at most."""
@@ -88,12 +98,16 @@ class DataSettings(StageSettings):
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         return cls(**{name: getattr(config.data, name) for name in cls.model_fields})
 
+    def canonical(self) -> dict[str, Any]:
+        return {key: value for key, value in super().canonical().items() if value is not None}
+
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from ((f"data.{key}", path) for key, path in super().user_files())
 
 
 class PhotographsConfig(DatasetConfig):
     needed: ClassVar[tuple[tuple[str, ...], ...]] = (("images",),)
+    can_withdraw = True
 
     images: Annotated[UserPath, DATA] = ""
     """Folder or zip of the photographs."""
@@ -273,15 +287,13 @@ class PhotographsSettings(LeaveOut, PictureChecks, DataSettings):
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         data = config.data
         keys = ["max_rejected", data.dataset, *(("leave_out", "leave_out_above") if data.leave_out else ())]
+        keys += ["withdrawn"] if data.withdrawn else []
         return cls(**{name: getattr(data, name) for name in keys})
 
     @property
     def dataset(self) -> tuple[str, PhotographsConfig]:
         """The name of the data set and its section."""
         return next((name, section) for name, section in self if isinstance(section, PhotographsConfig))
-
-    def canonical(self) -> dict[str, Any]:
-        return {key: value for key, value in super().canonical().items() if value is not None}
 
 
 DataSetName = Literal["table", "flickr8k", "flickr30k", "coco", "pairs"]
@@ -308,6 +320,8 @@ class DataConfig(LeaveOut, PictureChecks):
         read = [self.dataset, *source]
         if self.leave_out and not isinstance(getattr(self, self.dataset), PhotographsConfig):
             raise ValueError(f"leave_out has no effect with data.dataset: {self.dataset}; remove it")
+        if self.withdrawn and not getattr(self, self.dataset).can_withdraw:
+            raise ValueError(f"withdrawn has no effect with data.dataset: {self.dataset}; remove it")
         if keys := [f"data.{name}.{key}" for name in read for key in getattr(self, name).missing()]:
             raise ValueError(f"{' and '.join(keys)} must be given")
         for name, section in self:

@@ -19,6 +19,7 @@ from vitcapr.data.images import ImageSource, inspect_all
 from vitcapr.data.left_out import EMPTY_SPLIT, FILE, count_reasons
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
+from vitcapr.data.withdrawn import read_withdrawn, without_images
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import find_texts, repeated, take_rows, text_columns
 from vitcapr.formats.manifest import SPLITS, leads_outside, write_manifest
@@ -104,10 +105,12 @@ class Checks:
         max_pixels: see :func:`vitcapr.data.images.decode`.
         max_rejected: the share that may be left out of the captioned images, and of the rows of captions, because they
             cannot be read or, for captions, have no image or the id of an earlier one.
+        withdrawn: ``data.withdrawn``: images that are left out under every name and never mentioned.
     """
 
     max_pixels: int = MAX_PIXELS
     max_rejected: float = 0.1
+    withdrawn: str | None = None
 
 
 _LOST_CAPTIONS = ("caption without an image", "duplicate caption id")
@@ -161,6 +164,9 @@ def check(
     Raises:
         UserError: more than ``max_rejected`` of the captioned images are left out, or of the rows of captions.
     """
+    if withdrawn := read_withdrawn(checks.withdrawn):
+        reporter.line(f"{len(withdrawn)} withdrawn images are left out (data.withdrawn)")
+        listing = without_images(listing, withdrawn)
     rejected = list(listing.rejected)
     images, path, split = listing.images, listing.images["path"], pd.Categorical(listing.images["split"], SPLITS)
     captions, candidates, reason = _choose(listing, checks, source.root, limit, rejected)
@@ -169,7 +175,8 @@ def check(
     inspected = inspect_all(source, path.iloc[candidates].array, checks.max_pixels, reporter)
     reason[candidates] = inspected.reason
     _check_loss(images, reason, candidates, checks, source.root)
-    sound = np.flatnonzero(inspected.reason == "")
+    copies = [digest.tobytes().hex() in set(withdrawn.values()) for digest in inspected.digest if withdrawn]
+    sound = np.flatnonzero((inspected.reason == "") & ~np.array(copies or [False]))
     good, size, digest = candidates[sound], inspected.size[sound], inspected.digest[sound]
     number = pd.DataFrame(digest.view(np.uint64)).groupby([0, 1, 2, 3], sort=False).ngroup().to_numpy(np.int64)
     first = good[np.unique(number, return_index=True)[1][number]]
@@ -329,6 +336,7 @@ def listed_sizes(listing: Listing, root: Path, checks: Checks, limit: int | None
 
     The line is empty if nothing is left out. It raises the errors that need no image.
     """
+    listing = without_images(listing, read_withdrawn(checks.withdrawn))
     rejected = list(listing.rejected)
     _, rows, reason = _choose(listing, checks, root, limit, rejected)
     reasons = [*(each for _, each in rejected), *reason[reason != ""]]

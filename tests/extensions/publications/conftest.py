@@ -56,11 +56,10 @@ def run_job(config: ExperimentConfig, stage: str, name: str, names: dict[str, st
 
 def write_store(data: Manifest, folder: Path) -> None:
     """A sealed store whose features tell the images apart."""
-    draw = np.random.default_rng(0)
-    count, chunk = len(data.images), 8
+    draw, rows, chunk = np.random.default_rng(0), data.images["image_id"].str[-4:].astype(int), 8
     arrays = {
-        "cls": draw.normal(size=(count, 12)).astype(np.float16),
-        "patches": draw.normal(size=(count, 4, 12)).astype(np.float16),
+        "cls": draw.normal(size=(60, 12)).astype(np.float16)[rows],
+        "patches": draw.normal(size=(60, 4, 12)).astype(np.float16)[rows],
     }
     recipe = {"backbone": "trained", "revision": None, "weights_sha256": sha256_bytes(b"vit"), "code": "made"}
     recipe |= {"images_sha256": data.image_contents}

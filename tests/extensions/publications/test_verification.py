@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.extensions.publications import forgery
 from tests.extensions.publications.conftest import quiet
 from vitcapr.errors import UserError
+from vitcapr.extensions.publications.differences import favoured
 from vitcapr.extensions.publications.verification import Receipt, verify
 
 GREEDY, BEAM = "captions/a/greedy/test/captions.json", "captions/a/beam/test/captions.json"
@@ -181,3 +183,15 @@ def test_digests_that_nobody_mended_stop_the_transfer(publication: Path, tmp_pat
     forgery.change_json(copy / "experiment" / METRICS, lambda metrics: metrics["metrics"]["cider"].update(value=5.1))
     with pytest.raises(UserError, match=r"metrics.json.*(checksum|longer than)"):
         verified(copy, tmp_path)
+
+
+def test_captions_that_only_raise_a_score_are_picked(tmp_path: Path) -> None:
+    """Of n equal changes, all upwards, the sum is the root of n standard deviations: 25 are 5, 9 are 3."""
+    for name, raised in (("again", 0), ("picked", 25), ("lucky", 9)):
+        pd.DataFrame({"cider": [0.1 * (row < raised) for row in range(40)]}).to_parquet(tmp_path / f"{name}.parquet")
+    again = tmp_path / "again.parquet"
+    assert [one.what[:45] for one in favoured(tmp_path / "picked.parquet", again)] == [
+        "the published captions raise cider of 25 imag"
+    ]
+    assert list(favoured(tmp_path / "lucky.parquet", again)) == []
+    assert list(favoured(again, tmp_path / "picked.parquet")) == []

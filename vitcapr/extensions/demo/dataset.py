@@ -3,7 +3,7 @@
 import multiprocessing
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
@@ -53,11 +54,18 @@ def original_of(index: int, validation: float, test: float) -> int | None:
 
 
 def write_scenes(
-    directory: Path, scenes: ScenesConfig, processes: int, reporter: Reporter, *, near_duplicates: bool = True
+    directory: Path,
+    scenes: ScenesConfig,
+    processes: int,
+    reporter: Reporter,
+    *,
+    near_duplicates: bool = True,
+    withdrawn: Collection[str] = (),
 ) -> Path:
     """Render pictures into ``directory/pictures`` and ``directory/masks`` and write the manifest.
 
-    With ``near_duplicates``, the pictures that :func:`original_of` names are near duplicates.
+    With ``near_duplicates``, the pictures that :func:`original_of` names are near duplicates. Pictures whose ids are
+    ``withdrawn`` are left out.
 
     The pictures stand unsealed until the manifest, written last, names their checksums. Memory holds the tables, not
     the pictures.
@@ -76,6 +84,13 @@ def write_scenes(
                 table.extend(rows[name])
             tracker.advance(len(rows["images"]))
     images, captions, objects = map(pd.DataFrame, tables.values())
+    kept = ~images["image_id"].isin(list(withdrawn)).to_numpy()
+    for name in images["path"][~kept].map(lambda path: Path(path).name):
+        for folder in ("pictures", "masks"):
+            (directory / folder / name).unlink()
+    captions = captions[kept[captions["image_row"]]]
+    captions = captions.assign(image_row=(np.cumsum(kept) - 1)[captions["image_row"]])
+    images, objects = images[kept], objects[~objects["image_id"].isin(list(withdrawn))]
     return write_manifest(
         directory,
         dataset=DATASET,

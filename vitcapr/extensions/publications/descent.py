@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from vitcapr.errors import UserError
 from vitcapr.extensions.publications.contents import DATA, read_log
-from vitcapr.files import read_json, sha256_file
+from vitcapr.extensions.publications.store_rows import Items, find_rows
+from vitcapr.files import sha256_file
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.pipeline.locations import stores_root
@@ -35,41 +34,58 @@ def trace(images: Iterable[str], results: Path) -> Iterator[Descendant]:
     """Yield what descends from images: ids, or files whose content is that of an image of a data set.
 
     Raises:
-        UserError: no data set of the results has one of the images.
+        UserError: no data set of the results has one of the images, and no file has its id.
     """
-    experiments = [folder.parent for folder in sorted(results.glob(f"*/{RUNS}")) if (folder.parent / DATA).is_file()]
-    data = {folder: read_manifest(folder / DATA) for folder in experiments}
+    stores = stores_root(results)
     for image in images:
-        known = {folder: ids for folder, one in data.items() if (ids := find_images(image, one))}
-        if not known:
-            raise UserError(
-                f"no data set here has the image '{image}'", where=results, remedy="give its id or its file"
-            )
-        for folder, ids in known.items():
-            for identifier in ids:
-                yield from _of_experiment(identifier, folder, data[folder])
-        yield from _of_stores({one for ids in known.values() for one in ids}, stores_root(results))
+        known = find_images(image, results)
+        for folder, items in known.items():
+            for identifier in items.image_id:
+                yield from _of_experiment(identifier, folder)
+            for store in sorted(path.parent for path in stores.glob(f"*/{GROUP}")):
+                if rows := find_rows(store, items)[1]:
+                    how = f"its vector{'s' * (len(rows) > 1)}, row {', '.join(map(str, rows))}"
+                    yield Descendant(CONTAINS, str(store), how)
+        apart = {path.parent for path in results.glob(f"*/{RUNS}") if known} | {stores}
+        others = [path for path in _files(results) if apart.isdisjoint(path.parents)]
+        ids = {image, *(one for items in known.values() for one in items.image_id)}
+        found = [path for path in others if any(mentions(path, one) for one in ids)]
+        yield from (Descendant(CONTAINS, str(path), "its id") for path in found)
+        if not known and not found:
+            what = f"no data set here has the image '{image}', and no file has its id"
+            raise UserError(what, where=results, remedy="give its id or its file")
 
 
-def find_images(image: str, data: Manifest) -> list[str]:
-    """Return the ids of the images of a data set with this id, or with the content of this file."""
-    table = data.image_table.read("image_id", "sha256")
+def find_images(image: str, results: Path) -> dict[Path, Items]:
+    """Return the images with this id, or with the content of this file, by the experiment whose data set has them."""
     own = sha256_file(Path(image)) if Path(image).is_file() else ""
-    return list(table["image_id"][(table["image_id"] == image) | (table["sha256"] == own)])
+    known = dict[Path, Items]()
+    for folder in (path.parent for path in sorted(results.glob(f"*/{RUNS}")) if (path.parent / DATA).is_file()):
+        data = read_manifest(folder / DATA)
+        table = data.image_table.read("image_id", "sha256")
+        if ids := list(table["image_id"][(table["image_id"] == image) | (table["sha256"] == own)]):
+            known[folder] = Items.of(ids, data)
+    return known
 
 
-def _of_experiment(image: str, folder: Path, data: Manifest) -> Iterator[Descendant]:
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _of_experiment(image: str, folder: Path) -> Iterator[Descendant]:
+    data: Manifest = read_manifest(folder / DATA)
     table = data.image_table.read("image_id", "path", "split").set_index("image_id")
     split, picture = str(table.at[image, "split"]), data.image_root / str(table.at[image, "path"])
     if picture.is_file():
         yield Descendant(CONTAINS, str(picture), "the photograph")
     derived = descending(Records(folder), split)
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
+    for path in _files(folder):
         run = derived.get(path.relative_to(folder).as_posix())
         if mentions(path, image):
             yield Descendant(CONTAINS, str(path), f"its id, split {split}")
         elif run is not None:
-            yield Descendant(DERIVED, str(path), f"{run.name}, {run.time[:10]}")
+            trained = "trained with it: " if run.stage.startswith("train_") else ""
+            yield Descendant(DERIVED, str(path), f"{trained}{run.name}, {run.time[:10]}")
     for entry in read_log(folder):
         yield Descendant(COPIED, entry["place"], f"published {entry['time']}, digest {entry['digest'][:16]}")
 
@@ -91,17 +107,6 @@ def descending(records: Records, split: str) -> dict[str, Run]:
             if learns or reads or not found.keys().isdisjoint(places - {DATA}) or DATA in run.wrote:
                 found |= dict.fromkeys(run.wrote, run)
     return found
-
-
-def _of_stores(images: set[str], root: Path) -> Iterator[Descendant]:
-    """Yield the stores that have a row of one of the images, with its number."""
-    for group in sorted(root.glob(f"*/{GROUP}")):
-        if (table := group / "image_id/c/0/0").is_file():
-            shape = read_json(group / "image_id/zarr.json")["shape"]
-            rows = np.fromfile(table, np.uint8).reshape(shape)
-            ids = [row.tobytes().rstrip(b"\0").decode("utf-8", "replace") for row in rows]
-            for image in sorted(images & set(ids)):
-                yield Descendant(CONTAINS, str(group.parent), f"its vector, row {ids.index(image)}")
 
 
 def mentions(path: Path, text: str) -> bool:

@@ -26,7 +26,7 @@ from vitcapr.extensions.publications.contents import (
     Publication,
     PublishedJob,
 )
-from vitcapr.extensions.publications.differences import EXACT, Difference, compare_files
+from vitcapr.extensions.publications.differences import EXACT, Difference, compare_files, favoured
 from vitcapr.files import read_json, sha256_bytes, sha256_file
 from vitcapr.formats.captions import read_captions
 from vitcapr.formats.manifest import read_manifest
@@ -204,6 +204,8 @@ class Verification:
             found = compare_files(*pair, likelihoods, arithmetic) if published.is_file() else []
             if any(one.wording for one in found) and self._has_other_code(job):  # Its tables may be worded otherwise.
                 found = [one._replace(floating=one.floating or one.wording) for one in found]
+            if changed and place == job.values.get("per_image"):
+                found = [*found, *favoured(published, self.root / CHAIN / place)]
             self.differences[job.record, place] = found
             if not published.is_file() or any(not one.wording for one in found):
                 self.latest[place] = self.root / AGAIN / place
