@@ -92,3 +92,12 @@ def test_pieces_are_read_as_words():
     assert (candidate.caption, candidate.tokens) == ("on skateboarder", ("on", "skateboarder"))
     assert candidate.token_log_probs == (-1.0, -9.0, -5.0)
     np.testing.assert_allclose(attention_of([0], [one], pieces, (1, 2)).weights, [[1, 0], [0.5, 0.5]])
+
+
+def test_attention_to_what_follows_the_patches_is_left_out():
+    attended = np.array([[0.5, 0.25, 0.25]], np.float16)
+    nothing = Hypothesis([], [-1.0], -1.0, -1.0, np.zeros((0, 3), np.float16))
+    one = Hypothesis([WORDS.index["dog"]], [-1.0, -2.0], -3.0, -3.0, attended)
+    table = attention_of([0, 1], [nothing, one], WORDS, (1, 2))
+    np.testing.assert_allclose(table.weights, [[0.5, 0.25]])
+    assert table.offsets.tolist() == [0, 0, 1]

@@ -196,6 +196,9 @@ def attention_of(
 ) -> AttentionTable:
     """Return the attention of one caption an image; that of a word is the mean over its pieces.
 
+    A captioner may attend to more than the patches, such as to the words of other captions, after them: this part is
+    left out.
+
     Args:
         image_rows: (B,), rows of the data set.
         best: the best hypothesis of each image, with attention.
@@ -204,7 +207,7 @@ def attention_of(
     patches = grid[0] * grid[1]
     weights = [np.zeros((0, patches), np.float16)]
     for hypothesis in (one for one in best if one.attention is not None):
-        by_piece = np.asarray(hypothesis.attention, np.float32)
+        by_piece = np.asarray(hypothesis.attention, np.float32)[:, :patches]
         weights += [by_piece[span].mean(0, keepdims=True) for span in words.spans(hypothesis.tokens)]
     lengths = [len(words.spans(hypothesis.tokens)) for hypothesis in best]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -27,7 +27,7 @@ def main(
     from vitcapr.experiment.experiment import read_config
     from vitcapr.extensions.publications.descent import CONTAINS, COPIED, DERIVED, find_images, trace
     from vitcapr.extensions.publications.store_rows import erase_rows, find_rows
-    from vitcapr.pipeline.paths import stores_root
+    from vitcapr.pipeline.locations import stores_root
     from vitcapr.store.layout import GROUP
 
     known = [(folder, items) for image in images for folder, items in find_images(image, results).items()]
