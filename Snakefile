@@ -4,13 +4,18 @@
 import signal
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from snakemake.utils import min_version
 
-from vitcapr.errors import UserError, as_user_error
+from vitcapr.errors import UserError
+
+try:
+    import vitcapr.config.experiment  # Reads the extensions.
+except UserError as error:
+    sys.exit(f"error: {error}")
 from vitcapr.experiment import figures, paths
-from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.loader import files_of_extensions
@@ -76,9 +81,13 @@ for rules_file in sorted(
         include: rules_file
 
 
-for rules_file in files_of_extensions("rules.smk"):
+try:
+    for rules_file in files_of_extensions("rules.smk"):
 
-    include: rules_file
+        include: rules_file
+
+except UserError as error:
+    sys.exit(f"error: {error}")
 
 
 rule all:
@@ -90,26 +99,11 @@ rule all:
 
 
 # Snakemake runs the section onstart of the main Snakefile alone, and a study uses this file as a module.
-def before_the_jobs(log, then=workflow._onstart):
-    from vitcapr.commands.forecast import TimeLeft, steps_by_job
-
-    needed = [
-        str(dict(job.params.items()).get("fingerprint"))
-        for job in workflow.dag.needrun_jobs()
-    ]
-    if problems := list(lacks(experiment, needed)):
-        sys.exit(f"error: {as_user_error(problems)}")
-    try:
-        cores = workflow.resource_settings.cores or 1
-        time_left = TimeLeft(steps_by_job(workflow.dag), folder, cores)
-        logger.info(time_left(), extra={"time_left": time_left})
-    except UserError as error:
-        logger.warning(f"time left: not known; {error}")
-    then(log)
-
-
 if workflow.is_main_process:
-    workflow._onstart = before_the_jobs
+    workflow._onstart = lambda log, then=workflow._onstart: (
+        import_module("vitcapr.commands.forecast").begin(workflow, experiment, folder),
+        then(log),
+    )
 let_records_decide(workflow, results)
 try:
     check_rules(workflow.rules)

@@ -97,7 +97,8 @@ def markdown(table: Table) -> str:
     """The table and its source."""
     lines = [table["columns"], ["---"] + ["---:"] * (len(table["columns"]) - 1)]
     lines += [[name, *map(_text, row)] for name, row in table["rows"].items()]
-    source = f"*`{table['command']}`, commit {table['commit']}, {table['date']}: {table['machine']}.*"
+    note = f" {table['note']}" if "note" in table else ""
+    source = f"*`{table['command']}`, commit {table['commit']}, {table['date']}: {table['machine']}.{note}*"
     return "\n".join([*(f"| {' | '.join(cells)} |" for cells in lines), "", source])
 
 

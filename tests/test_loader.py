@@ -25,7 +25,7 @@ LIBRARIES = """
 torch torch._dynamo transformers.models.blip_2.modeling_blip_2 matplotlib.backends.backend_pdf pandas pyarrow.parquet
 scipy.stats PIL.Image zarr safetensors.torch pydantic typer rich
 """
-EXAMPLES = ("losses/dcl", "exact_match", "stages/count_lengths", "gru", "means")
+EXAMPLES = ("losses/dcl", "exact_match", "stages/count_lengths", "settings", "gru", "means")
 """The plugins that docs/extend.md shows; a script of a figure follows."""
 BLOCKS = list(blocks_of(REPOSITORY / "docs/extend.md"))
 RULE = next(block.text for block in BLOCKS if block.text.startswith("rule lengths:"))
@@ -46,7 +46,7 @@ run: {captioners: [mine], retrievers: [pairs]}
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for kind in ("losses", "stages"):
         (tmp_path / "plugins" / kind).mkdir(parents=True)
-    shown = [block.text for block in BLOCKS if block.language == "python"][:6]
+    shown = [block.text for block in BLOCKS if block.language == "python"][:7]
     for name, text in zip([*(f"plugins/{name}" for name in EXAMPLES), "lengths"], shown, strict=True):
         (tmp_path / f"{name}.py").write_text(text)
     labels = next(block.text for block in BLOCKS if block.text.startswith("scores: {exact_m"))

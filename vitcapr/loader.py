@@ -81,13 +81,13 @@ class Part:
             UserError: the module names a file of the study, cannot be imported, or does not define ``attribute``.
         """
         try:
-            if (file := _undeclared(self.path)) is None:
-                return getattr(importlib.import_module(self.module), attribute or self.kind)
+            check_reads(self.path, f"the {self.kind.lower()} '{self.name}'")
+            return getattr(importlib.import_module(self.module), attribute or self.kind)
+        except UserError:
+            raise
         except Exception as error:
             what = f"the {self.kind.lower()} '{self.name}' cannot be used: {type(error).__name__}: {error}"
             raise UserError(what, where=self.path, remedy="correct the file") from error
-        what = f"the {self.kind.lower()} '{self.name}' reads '{file}', which nothing declares"
-        raise UserError(what, where=self.path, remedy="put it into the folder of the extension, or name it in a key")
 
 
 @dataclass(frozen=True)
@@ -264,18 +264,40 @@ def run_entries(config: Any, section: str) -> dict[str, Any]:
 
 
 def _from_settings(name: str) -> list[Any]:
-    """Return the objects of this name that the modules ``settings`` of extensions define."""
-    packages = [package for package, folder in extensions().items() if (folder / "settings.py").is_file()]
-    modules = [vars(importlib.import_module(f"{package}.settings")) for package in packages]
-    return [module[name] for module in modules if name in module]
+    """Return the objects of this name that the modules ``settings`` of extensions define.
+
+    Raises:
+        UserError: such a module cannot be imported.
+    """
+    found = []
+    for package, folder in extensions().items():
+        file = folder / "settings.py"
+        if not file.is_file():
+            continue
+        try:
+            found.append(vars(importlib.import_module(f"{package}.settings")))
+        except ImportError as error:
+            raise UserError(f"the extension's settings cannot be read: {error}", where=file) from error
+    return [module[name] for module in found if name in module]
 
 
-def _undeclared(path: Path) -> str | None:
-    """Return a file that a module names by a path and that is not its own: a change of it would run nothing again."""
+def check_reads(path: Path, what: str) -> None:
+    """Check that a module of an extension names no file of the study, or of its folder, that does not count.
+
+    Data with the name of the module count: ``NAME.txt`` beside ``NAME.py``, and the files in the folder ``NAME``.
+
+    Raises:
+        UserError: it names one.
+    """
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    named = (text for text in texts if len(text) < 256 and Path(text).is_file())
-    return next((text for text in named if not (path.parent / text).is_file()), None)
+    for text in (text for text in texts if len(text) < 256):
+        for place in (Path(), path.parent, path.parent.parent):
+            file = place / text
+            counts = file.suffix == ".py" or file.stem == path.stem or file.is_relative_to(path.with_suffix(""))
+            if file.is_file() and not counts:
+                remedy = f"name it '{path.stem}{file.suffix}' and put it beside the module, or name it in a key"
+                raise UserError(f"{what} reads '{text}', of which no edit is noticed", where=path, remedy=remedy)
 
 
 def is_installed(path: Path) -> bool:

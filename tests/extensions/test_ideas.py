@@ -219,7 +219,7 @@ HEAD = Wrong
         (
             "losses/reads",
             WRONG_LOSS.format(value="open('words.txt')"),
-            r"the loss 'reads' reads 'words.txt', which nothing declares .*; put it into the folder of the extension",
+            r"the loss 'reads' reads 'words.txt', of which no edit is noticed .*; name it 'reads.txt'",
         ),
         ("heads/wide", WRONG_HEAD, r"the head 'wide' turns \(2, 6\) into \(2, 5\), not into \(2, 4\)"),
     ],

@@ -12,7 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from vitcapr.errors import UserError
+from snakemake.logging import logger
+
+from vitcapr.errors import UserError, as_user_error
+from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.dry_run import planned_dag
@@ -232,6 +235,22 @@ class TimeLeft:
         unknown = sum(1 for number in self._costs if number not in {*known, *done, *running})
         left = format_seconds(least_time(self._steps, costs, self._cores))
         return f"at least {left} left{f', {unknown} steps not known' if unknown else ''}"
+
+
+def begin(workflow: Any, experiment: Experiment, folder: Path) -> None:
+    """Check what the planned jobs of a run of Snakemake need, before the first starts, and log the time that they take.
+
+    Args:
+        folder: the folder of the experiment.
+    """
+    needed = [str(dict(job.params.items()).get("fingerprint")) for job in workflow.dag.needrun_jobs()]
+    if problems := list(lacks(experiment, needed)):
+        sys.exit(f"error: {as_user_error(problems)}")
+    try:
+        time_left = TimeLeft(steps_by_job(workflow.dag), folder, workflow.resource_settings.cores or 1)
+        logger.info(time_left(), extra={"time_left": time_left})
+    except UserError as error:
+        logger.warning(f"time left: not known; {error}")
 
 
 def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:

@@ -89,11 +89,21 @@ def _main() -> None:
         print(f"vitcapr {__version__}")
     elif module := command_modules(command).get(command):
         sys.argv = [f"vitcapr {command}", *arguments]
-        run_program(importlib.import_module(module).app, debug)
+        run_program(_import_app(module, debug), debug)
     else:
         remedy = did_you_mean(command, command_modules(), "vitcapr --help lists the commands")
         print_lines(f"error: no command '{command}'; {remedy}", stream=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
+
+
+def _import_app(module: str, debug: bool) -> Any:
+    """Import a command. Extensions are read with the configuration, so that one of them may be wrong."""
+    try:
+        return importlib.import_module(module).app
+    except UserError as error:
+        if debug:
+            raise
+        _end(f"error: {error}", error.exit_code)
 
 
 def command_modules(command: str = "") -> dict[str, str]:

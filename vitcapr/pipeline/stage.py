@@ -15,6 +15,7 @@ import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
 
@@ -23,7 +24,7 @@ from typing_extensions import TypeAliasType
 
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.errors import UserError, as_user_error, did_you_mean
-from vitcapr.loader import modules_of_extensions
+from vitcapr.loader import LOCAL, check_reads, modules_of_extensions
 from vitcapr.progress import Reporter
 
 STAGES = "vitcapr.stages"
@@ -227,12 +228,15 @@ def find_stage(name: str) -> Stage:
     It is imported by name, so that the code hash of one stage does not reach other stages.
 
     Raises:
-        UserError: there is no such stage.
+        UserError: there is no such stage, or it names a file of the study that does not count.
     """
     if name not in _modules():
         remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
         raise UserError(f"unknown stage '{name}'", remedy=remedy)
-    declared: Stage = getattr(importlib.import_module(_modules()[name]), name)
+    module = _modules()[name]
+    if module.startswith(LOCAL):
+        check_reads(Path(str(find_spec(module).origin)), f"the stage '{name}'")  # type: ignore[union-attr]
+    declared: Stage = getattr(importlib.import_module(module), name)
     return declared
 
 
