@@ -27,13 +27,15 @@ SNAKEMAKE = str(Path(snakemake.__file__).with_name("workflow.py"))
 def handler(monkeypatch, tmp_path):
     """Make a handler that writes to standard output. The results are in ``results/demo``."""
     monkeypatch.setenv(PROGRESS[0], "terminal")
+    before = signal.getsignal(signal.SIGINT)
 
     def make(**settings):
         handler = LogHandler(OutputSettings(stdout=True, **settings), None)
         handler.emit(record("demo: 40 rendered images", results=tmp_path / "results/demo"))
         return handler
 
-    return make
+    yield make
+    signal.signal(signal.SIGINT, before)  # Not every test closes its handler.
 
 
 def record(message=None, event=None, level=logging.INFO, **fields):
