@@ -28,6 +28,7 @@ from vitcapr.pipeline.rule import (
     list_files,
     one_of,
 )
+from vitcapr.pipeline.stage import import_own_stages
 from vitcapr.pipeline.staleness import let_records_decide
 
 min_version("9.19")
@@ -43,6 +44,7 @@ if not (workflow.overwrite_configfiles or workflow.modifier.parent_modifier):
 results = Path(workflow.modifier.path_modifier.prefix or "") / RESULTS
 partition = (workflow.resource_settings.default_resources or {}).get("slurm_partition")
 try:
+    import_own_stages()
     experiment = Experiment.from_config(
         config,
         where=source_of_configuration(workflow),
@@ -81,13 +83,9 @@ for rules_file in sorted(
         include: rules_file
 
 
-try:
-    for rules_file in files_of_extensions("rules.smk"):
+for rules_file in files_of_extensions("rules.smk"):
 
-        include: rules_file
-
-except UserError as error:
-    sys.exit(f"error: {error}")
+    include: rules_file
 
 
 rule all:

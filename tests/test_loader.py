@@ -16,9 +16,11 @@ from tests.forks import SNAKEMAKE, Forks
 from vitcapr.config.objective import Loss
 from vitcapr.config.parts import Names
 from vitcapr.errors import UserError
-from vitcapr.loader import GROUP, LOCAL, _found, extension_parts, parts
+from vitcapr.loader import GROUP, LOCAL, _found, check_reads, extension_parts, parts
 from vitcapr.pipeline import code as hashing
 from vitcapr.pipeline.code import job_code
+from vitcapr.pipeline.stage import _modules as stage_modules
+from vitcapr.pipeline.stage import import_own_stages
 
 REPOSITORY = Path(__file__).parents[1]
 LIBRARIES = """
@@ -223,3 +225,36 @@ def test_a_wrong_file_is_one_line(study: Path, file: str, text: str, message: st
     (study / "plugins" / file).write_text(text)
     with pytest.raises((UserError, ValueError), match=message):
         Names("LOSS", Loss).read("wrong")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import nosuch\n", "the stage 'wrong' cannot be used: ModuleNotFoundError: No module named 'nosuch'"),
+        (
+            "open('words.txt')\n",
+            "the stage 'wrong' reads 'words.txt', .*; name it 'wrong.txt'",
+        ),
+    ],
+)
+def test_a_wrong_stage_of_a_study_is_one_line(study: Path, text: str, message: str) -> None:
+    (study / "words.txt").touch()
+    (study / "plugins/stages/wrong.py").write_text(text)
+    stage_modules.cache_clear()
+    try:
+        with pytest.raises(UserError, match=message):
+            import_own_stages()
+    finally:
+        (study / "plugins/stages/wrong.py").unlink()
+        stage_modules.cache_clear()
+
+
+def test_data_with_the_name_of_a_part_may_be_read(study: Path) -> None:
+    part = study / "plugins/losses/mine.py"
+    (study / "plugins/losses/mine.txt").touch()
+    part.write_text("from pathlib import Path\nPath(__file__).with_name('mine.txt').read_text()\n")
+    check_reads(part, "it")
+    (study / "plugins/shared.txt").touch()
+    part.write_text("from pathlib import Path\n(Path(__file__).parents[1] / 'shared.txt').read_text()\n")
+    with pytest.raises(UserError, match=r"it reads 'shared.txt'"):
+        check_reads(part, "it")

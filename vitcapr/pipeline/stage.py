@@ -15,7 +15,6 @@ import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
 
@@ -228,16 +227,29 @@ def find_stage(name: str) -> Stage:
     It is imported by name, so that the code hash of one stage does not reach other stages.
 
     Raises:
-        UserError: there is no such stage, or it names a file of the study that does not count.
+        UserError: there is no such stage.
     """
     if name not in _modules():
         remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
         raise UserError(f"unknown stage '{name}'", remedy=remedy)
-    module = _modules()[name]
-    if module.startswith(LOCAL):
-        check_reads(Path(str(find_spec(module).origin)), f"the stage '{name}'")  # type: ignore[union-attr]
-    declared: Stage = getattr(importlib.import_module(module), name)
+    declared: Stage = getattr(importlib.import_module(_modules()[name]), name)
     return declared
+
+
+def import_own_stages() -> None:
+    """Import the stages of a study, of which each may be wrong, before its rules use them.
+
+    Raises:
+        UserError: one cannot be imported, or names a file of the study that does not count.
+    """
+    for name, (module, path) in modules_of_extensions("stages").items():
+        if module.startswith(LOCAL):
+            check_reads(path, f"the stage '{name}'")
+            try:
+                find_stage(name)
+            except Exception as error:
+                what = f"the stage '{name}' cannot be used: {type(error).__name__}: {error}"
+                raise UserError(what, where=path, remedy="correct the file") from error
 
 
 def stage_names() -> tuple[str, ...]:
