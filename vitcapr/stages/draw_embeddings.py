@@ -16,8 +16,8 @@ def draw_embeddings(
     """Draw the embedding space as t-SNE and a histogram of cosines: figures 18 and 19 of ViTCap-R."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.layout import nothing_to_draw
-    from vitcapr.report.figures.spaces import cosine_histogram, cosines, neighbourhoods
+    from vitcapr.report.figures.embedding_spaces import cosine_histogram, cosines, neighbourhoods
+    from vitcapr.report.figures.page_layout import nothing_to_draw
     from vitcapr.report.figures.style import save_pictures
 
     embedded = read_embeddings(embeddings, read_manifest(manifest))

@@ -23,7 +23,7 @@ def draw_side_by_side(
     """
     from vitcapr.files import write_text
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.beside import draw_systems, read_searched
+    from vitcapr.report.figures.compared import draw_systems, read_searched
     from vitcapr.report.figures.examples import Choice
     from vitcapr.report.figures.style import save_pictures
 

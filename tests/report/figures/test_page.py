@@ -10,7 +10,7 @@ from tests.report.conftest import texts_of
 from vitcapr.report.figures import style
 from vitcapr.report.figures.captioned import Captioned, caption_sheet
 from vitcapr.report.figures.examples import Run
-from vitcapr.report.figures.layout import Word, wrap
+from vitcapr.report.figures.page_layout import Word, wrap
 from vitcapr.report.figures.style import NO_FONT, families, text_width
 
 CHINESE = "一只狗在草地上奔跑"

@@ -8,7 +8,7 @@ from vitcapr.formats.embeddings import Embeddings, write_embeddings
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.pair_files import Pools, write_pools
 from vitcapr.report.direction import Match, image_to_text, text_to_image
-from vitcapr.report.figures.beside import (
+from vitcapr.report.figures.compared import (
     captions_side_by_side,
     draw_systems,
     images_side_by_side,

@@ -133,7 +133,7 @@ def embed_captions(
 
 def place_on_map(vectors: NDArray[np.float32]) -> NDArray[np.float64] | None:
     """t-SNE of N unit vectors: (N, 2) between 0 and 1, or None if there are too few or they are all the same."""
-    from vitcapr.report.figures.spaces import tsne
+    from vitcapr.report.figures.embedding_spaces import tsne
 
     if len(vectors) < _LEAST or np.ptp(vectors, axis=0).max() == 0:
         return None

@@ -16,7 +16,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
 from vitcapr.report.attended import DUSK, full_light, lit
 from vitcapr.report.figures.examples import Choice, choose_attended, open_images
-from vitcapr.report.figures.layout import (
+from vitcapr.report.figures.page_layout import (
     WIDTH,
     cell_width,
     grid,

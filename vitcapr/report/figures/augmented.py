@@ -9,7 +9,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from vitcapr.report.figures.layout import Word, cell_width, column, grid, lines_of_text, page, paragraph, picture, row
+from vitcapr.report.figures.page_layout import (
+    Word,
+    cell_width,
+    column,
+    grid,
+    lines_of_text,
+    page,
+    paragraph,
+    picture,
+    row,
+)
 from vitcapr.report.figures.style import FAINT, styled
 
 _GAP = 0.06  # inches

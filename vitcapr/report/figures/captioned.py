@@ -18,7 +18,7 @@ from vitcapr.metrics.candidates import candidate_ciders
 from vitcapr.metrics.caption_metric import is_oracle, references_of
 from vitcapr.progress import Reporter
 from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split, wrong_words
-from vitcapr.report.figures.layout import (
+from vitcapr.report.figures.page_layout import (
     STRUCK,
     UNDERLINED,
     WIDTH,

@@ -15,7 +15,7 @@ from vitcapr.progress import Reporter
 from vitcapr.report import direction
 from vitcapr.report.direction import Direction, Match, Show
 from vitcapr.report.figures.examples import Choice
-from vitcapr.report.figures.layout import WIDTH, cell_width, column, grid, page, paragraph, picture, row, space
+from vitcapr.report.figures.page_layout import WIDTH, cell_width, column, grid, page, paragraph, picture, row, space
 from vitcapr.report.figures.style import RIGHT, TEXT_SIZE, WRONG, in_print, styled
 
 COLUMNS = 2
