@@ -230,6 +230,7 @@ def test_a_wrong_file_is_one_line(study: Path, file: str, text: str, message: st
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("def wrong(:\n", "the stage 'wrong' cannot be used: SyntaxError"),
         ("import nosuch\n", "the stage 'wrong' cannot be used: ModuleNotFoundError: No module named 'nosuch'"),
         (
             "open('words.txt')\n",
@@ -258,3 +259,6 @@ def test_data_with_the_name_of_a_part_may_be_read(study: Path) -> None:
     part.write_text("from pathlib import Path\n(Path(__file__).parents[1] / 'shared.txt').read_text()\n")
     with pytest.raises(UserError, match=r"it reads 'shared.txt'"):
         check_reads(part, "it")
+    (study / "captions.csv").touch()
+    part.write_text(f"def read(folder):\n    return (folder / 'captions.csv').read_text(), {'ä' * 250!r}\n")
+    check_reads(part, "it")  # That of a folder which the part is given.

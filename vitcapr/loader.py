@@ -32,6 +32,8 @@ T = TypeVar("T")
 FOLDER, GROUP, LOCAL = "plugins", "vitcapr.extensions", "vitcapr_plugins"
 """The folder of a study's extension, the group of entry points, and the package that the folder is imported as."""
 _PACKAGE = Path(__file__).parent
+_LONGEST_NAME = 255
+"""Bytes of a file's name, at most."""
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
@@ -269,16 +271,16 @@ def _from_settings(name: str) -> list[Any]:
     Raises:
         UserError: such a module cannot be imported.
     """
-    found = []
+    modules = []
     for package, folder in extensions().items():
         file = folder / "settings.py"
         if not file.is_file():
             continue
         try:
-            found.append(vars(importlib.import_module(f"{package}.settings")))
+            modules.append(vars(importlib.import_module(f"{package}.settings")))
         except ImportError as error:
             raise UserError(f"the extension's settings cannot be read: {error}", where=file) from error
-    return [module[name] for module in found if name in module]
+    return [module[name] for module in modules if name in module]
 
 
 def check_reads(path: Path, what: str) -> None:
@@ -289,10 +291,14 @@ def check_reads(path: Path, what: str) -> None:
     Raises:
         UserError: it names one.
     """
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    for text in (text for text in texts if len(text) < 256):
-        for place in (Path(), path.parent, path.parent.parent):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    passed = {id(each) for node in nodes if isinstance(node, ast.Call) for each in node.args}
+    for node in nodes:
+        text = node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(text, str) or len(text.encode("utf-8", "replace")) > _LONGEST_NAME:
+            continue
+        # A name that is joined to a folder, as in folder / "captions.csv", is no path from the working folder.
+        for place in (*([Path()] if id(node) in passed else []), path.parent, path.parent.parent):
             file = place / text
             counts = file.suffix == ".py" or file.stem == path.stem or file.is_relative_to(path.with_suffix(""))
             if file.is_file() and not counts:

@@ -21,7 +21,7 @@ RESTORED = "restored from the result cache"
 
 @dataclass
 class Shortcuts:
-    """What planned jobs need not compute. Ask for a job after those whose outputs it reads.
+    """Work that planned jobs are spared. Ask for a job after those whose outputs it reads.
 
     Attributes:
         results: the folder of all results.

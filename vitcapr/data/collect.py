@@ -175,8 +175,9 @@ def check(
     inspected = inspect_all(source, path.iloc[candidates].array, checks.max_pixels, reporter)
     reason[candidates] = inspected.reason
     _check_loss(images, reason, candidates, checks, source.root)
-    copies = [digest.tobytes().hex() in set(withdrawn.values()) for digest in inspected.digest if withdrawn]
-    sound = np.flatnonzero((inspected.reason == "") & ~np.array(copies or [False]))
+    gone = set(withdrawn.values())
+    copies = np.array([digest.tobytes().hex() in gone for digest in inspected.digest], bool)
+    sound = np.flatnonzero((inspected.reason == "") & ~copies)
     good, size, digest = candidates[sound], inspected.size[sound], inspected.digest[sound]
     number = pd.DataFrame(digest.view(np.uint64)).groupby([0, 1, 2, 3], sort=False).ngroup().to_numpy(np.int64)
     first = good[np.unique(number, return_index=True)[1][number]]

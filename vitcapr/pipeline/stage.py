@@ -244,9 +244,11 @@ def import_own_stages() -> None:
     """
     for name, (module, path) in modules_of_extensions("stages").items():
         if module.startswith(LOCAL):
-            check_reads(path, f"the stage '{name}'")
             try:
+                check_reads(path, f"the stage '{name}'")
                 find_stage(name)
+            except UserError:
+                raise
             except Exception as error:
                 what = f"the stage '{name}' cannot be used: {type(error).__name__}: {error}"
                 raise UserError(what, where=path, remedy="correct the file") from error
