@@ -3,7 +3,7 @@
 import gzip
 import io
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ def trace(images: Iterable[str], results: Path) -> Iterator[Descendant]:
         apart = {path.parent for path in results.glob(f"*/{RUNS}") if known} | {stores}
         others = [path for path in _files(results) if apart.isdisjoint(path.parents)]
         ids = {image, *(one for items in known.values() for one in items.image_id)}
-        found = [path for path in others if any(mentions(path, one) for one in ids)]
+        found = [path for path in others if mentions(path, ids)]
         yield from (Descendant(CONTAINS, str(path), "its id") for path in found)
         if not known and not found:
             what = f"no data set here has the image '{image}', and no file has its id"
@@ -81,7 +81,7 @@ def _of_experiment(image: str, folder: Path) -> Iterator[Descendant]:
     derived = descending(Records(folder), split)
     for path in _files(folder):
         run = derived.get(path.relative_to(folder).as_posix())
-        if mentions(path, image):
+        if mentions(path, [image]):
             yield Descendant(CONTAINS, str(path), f"its id, split {split}")
         elif run is not None:
             trained = "trained with it: " if run.stage.startswith("train_") else ""
@@ -109,9 +109,9 @@ def descending(records: Records, split: str) -> dict[str, Run]:
     return found
 
 
-def mentions(path: Path, text: str) -> bool:
-    """Return whether a file, compressed or not, contains a text."""
-    return any(text.encode() in part for part in decoded(path))
+def mentions(path: Path, texts: Collection[str]) -> bool:
+    """Return whether a file, compressed or not, contains one of the texts."""
+    return any(text.encode() in part for part in decoded(path) for text in texts)
 
 
 def decoded(path: Path) -> Iterator[bytes]:
