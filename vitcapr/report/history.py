@@ -76,7 +76,7 @@ def read_history(folder: Path) -> list[Entry]:
     path = folder / HISTORY
     if not path.exists():
         return []
-    with reading(path, "a history of runs", "delete it, and run the experiment"):
+    with reading(path, "a history of runs", "correct it, or move it to another folder"):
         return [TypeAdapter(Entry).validate_json(line) for line in read_text(path).splitlines()]
 
 

@@ -211,5 +211,9 @@ def _contents(*_: Path) -> Iterator[Difference]:
 
 
 _KINDS: dict[str, Callable[[Path, Path], Iterator[Difference]]] = {
-    **{".npz": _arrays, ".parquet": _tables, ".json": _records, ".gz": _contents, "embeddings.npz": _embeddings}
+    ".npz": _arrays,
+    ".parquet": _tables,
+    ".json": _records,
+    ".gz": _contents,
+    "embeddings.npz": _embeddings,
 }
