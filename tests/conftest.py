@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["tests.checkpoints", "tests.browser"]
+pytest_plugins = ["tests.checkpoints", "tests.browser", "tests.small_project"]
 
 PROGRAMS = (Path(__file__).parent / "programs.txt").read_text(encoding="utf-8")
 KEPT = {

@@ -50,7 +50,7 @@ def test_the_rest_plans_its_jobs_and_explains_its_commands(without: Project) -> 
     assert {"extract", "train_captioner", "rerank", "score_retrieval", "first_page"} <= rules_of(without.dry_run())
     done = Project(without.root).command("--help", program=("vitcapr",))
     assert done.returncode == 0, done.stderr
-    assert "serve" in done.stdout
+    assert "evaluate" in done.stdout
 
 
 @pytest.mark.slow

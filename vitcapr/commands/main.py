@@ -23,7 +23,7 @@ from vitcapr.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_NOT_READ, Pree
 from vitcapr.progress import PROGRESS, is_first_process, print_lines
 
 _OWN = (
-    *("init", "caption", "search", "serve", "evaluate", "extract", "models"),
+    *("init", "evaluate", "extract", "models"),
     *("features", "config", "table", "history", "status", "why", "accept", "gc", "stage"),
 )
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
@@ -35,13 +35,6 @@ Configfiles = Annotated[
     ),
 ]
 Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Device to compute on.")]
-Backbone = Annotated[str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")]
-Decoding = Annotated[
-    str | None, typer.Option(help="A decoding of the experiment (default: the one with the widest beam).")
-]
-NBest = Annotated[int | None, typer.Option("--n-best", "-n", min=1, help="Captions for each photograph.")]
-BeamSize = Annotated[int | None, typer.Option(min=1, help="Number of hypotheses; 1 is greedy decoding.")]
-LengthPenalty = Annotated[float | None, typer.Option(min=0, help="Replaces the length penalty of the decoding.")]
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
 WithoutContentCheck = Annotated[
     bool, typer.Option("--without-content-check", help="The rows are right, whatever their content says; recorded.")

@@ -24,10 +24,10 @@ from PIL import Image
 import vitcapr
 from tests.browser import running
 from tests.data_sets import encoded
-from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits, TrainingImages, usual_cosine
-from vitcapr.commands.serve import PageServer
 from vitcapr.data.photographs import open_image
 from vitcapr.errors import UserError
+from vitcapr.extensions.applications.caption_page import HEADERS, CaptionPage, Limits, TrainingImages, usual_cosine
+from vitcapr.extensions.applications.commands.serve import PageServer
 from vitcapr.progress import Reporter
 
 ATTENTION, WORDS = "results/toy/captioners/patch_attention", "results/toy/retrievers/words"
@@ -239,7 +239,7 @@ def test_several_at_once_and_more_wait(
 def test_the_end_refuses_an_upload_in_flight(
     page: CaptionPage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("vitcapr.commands.serve._GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("vitcapr.extensions.applications.commands.serve._GRACE_SECONDS", 0.2)
     with (
         running(PageServer(page.routes, "127.0.0.1", 0, HEADERS)) as server,
         socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection,

@@ -8,9 +8,9 @@ import pytest
 
 import vitcapr
 from tests.browser import requested, running, size, until
-from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
-from vitcapr.commands.serve import PageServer
 from vitcapr.data.photographs import open_image
+from vitcapr.extensions.applications.caption_page import HEADERS, CaptionPage, Limits
+from vitcapr.extensions.applications.commands.serve import PageServer
 
 pytestmark = pytest.mark.browser
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vitcapr.api.trained_retriever import load_retriever
-from vitcapr.commands.main import Backbone, Device, typer_app
+from vitcapr.commands.main import Device, typer_app
 from vitcapr.errors import UserError
+from vitcapr.extensions.applications.options import Backbone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +94,7 @@ def _page(
                 pictures.append(data_url(thumbnail(source.open(path, MAX_PIXELS))))
             except BadImage:  # The image is listed even if its file is missing now.
                 pictures.append("")
-    template = Path(__file__).with_name("search.html").read_text(encoding="utf-8")
+    template = Path(__file__).parents[1].joinpath("search.html").read_text(encoding="utf-8")
     title = text or (image.name if image else "")
     body = (
         Environment(autoescape=True)

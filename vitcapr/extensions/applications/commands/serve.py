@@ -24,8 +24,9 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vitcapr.api.trained_captioner import load_captioner
-from vitcapr.commands.main import Backbone, BeamSize, Decoding, Device, LengthPenalty, NBest, typer_app
+from vitcapr.commands.main import Device, typer_app
 from vitcapr.errors import UserError
+from vitcapr.extensions.applications.options import Backbone, BeamSize, Decoding, LengthPenalty, NBest
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 5
@@ -54,7 +55,7 @@ def main(
     set. POST /caption answers a picture with the same as JSON. Photographs are not stored.
     """
     from vitcapr.api.trained_retriever import load_retriever
-    from vitcapr.commands.caption_page import HEADERS, CaptionPage
+    from vitcapr.extensions.applications.caption_page import HEADERS, CaptionPage
     from vitcapr.progress import Reporter
 
     reporter = Reporter()

@@ -12,10 +12,10 @@ from PIL import Image
 
 from tests.checkpoints import printed_by
 from vitcapr.api.model_files import choose_decoding
-from vitcapr.commands import caption
 from vitcapr.config.captioner import DecodingConfig
 from vitcapr.data.digests import content_digest
 from vitcapr.errors import UserError
+from vitcapr.extensions.applications.commands import caption
 from vitcapr.files import write_text
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode

@@ -13,8 +13,8 @@ import torch
 import vitcapr
 from tests.checkpoints import printed_by
 from tests.data_sets import rewrite
-from vitcapr.commands import search
 from vitcapr.errors import UserError
+from vitcapr.extensions.applications.commands import search
 from vitcapr.formats import embeddings
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.retrieval.embedder import Retriever, open_retriever

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.api.trained_captioner import BATCH, load_captioner
-from vitcapr.commands.main import Backbone, BeamSize, Decoding, Device, LengthPenalty, NBest, typer_app
+from vitcapr.commands.main import Device, typer_app
 from vitcapr.data.archive import FIGURE_SUFFIX
 from vitcapr.data.photographs import find_photographs
 from vitcapr.errors import UserError
+from vitcapr.extensions.applications.options import Backbone, BeamSize, Decoding, LengthPenalty, NBest
 from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
