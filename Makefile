@@ -48,7 +48,7 @@ test-network: venv-test
 
 test-browser: venv-test
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[browser]"
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m browser tests/extensions/explorer tests/extensions/audit tests/report/test_first_page_browser.py tests/commands/test_serve_browser.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m browser tests/extensions/explorer tests/extensions/audit tests/extensions/first_page tests/extensions/applications
 
 test-gpu: venv-test
 	$(BIN)/python -m pytest -q -rs -m gpu tests/gpu

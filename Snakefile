@@ -17,7 +17,6 @@ except UserError as error:
     sys.exit(f"error: {error}")
 from vitcapr.experiment import figures, paths
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
-from vitcapr.experiment.targets import run_again
 from vitcapr.loader import files_of_extensions
 from vitcapr.pipeline.locations import RESULTS, conda_environment, extend_path
 from vitcapr.pipeline.rule import (

@@ -47,7 +47,7 @@ def photographs(root: Path) -> dict[str, Any]:
 
 
 def test_the_rest_plans_its_jobs_and_explains_its_commands(without: Project) -> None:
-    assert {"extract", "train_captioner", "rerank", "score_retrieval", "first_page"} <= rules_of(without.dry_run())
+    assert {"extract", "train_captioner", "rerank", "score_retrieval", "summary"} <= rules_of(without.dry_run())
     done = Project(without.root).command("--help", program=("vitcapr",))
     assert done.returncode == 0, done.stderr
     assert "evaluate" in done.stdout
@@ -56,4 +56,4 @@ def test_the_rest_plans_its_jobs_and_explains_its_commands(without: Project) -> 
 @pytest.mark.slow
 def test_the_rest_runs(without: Project) -> None:
     without.snakemake("--cores", "2")
-    assert (without.root / "results/test/index.html").is_file()
+    assert (without.root / "results/test/summary.csv").is_file()

@@ -35,7 +35,9 @@ def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
 
 def test_the_data_of_a_module_count() -> None:
     assert "vitcapr/extensions/demo/lexicon.yaml" in module_code("vitcapr.extensions.demo.stages.data_scenes")
-    assert "vitcapr/report/first_page.html" in module_code("vitcapr.stages.first_page")
+    assert "vitcapr/extensions/first_page/index_page.html" in module_code(
+        "vitcapr.extensions.first_page.stages.first_page"
+    )
     tables = module_code("vitcapr.extensions.papers.stages.paper_tables")
     assert "vitcapr/extensions/papers/published/vitcap-r.yaml" in tables
     assert {"vitcapr/metrics/labels.yaml", "vitcapr/extensions/demo/labels.yaml"} <= job_code(

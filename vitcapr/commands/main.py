@@ -24,7 +24,7 @@ from vitcapr.progress import PROGRESS, is_first_process, print_lines
 
 _OWN = (
     *("init", "evaluate", "extract", "models"),
-    *("features", "config", "table", "history", "status", "why", "accept", "gc", "stage"),
+    *("features", "config", "table", "status", "why", "accept", "gc", "stage"),
 )
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[

@@ -72,7 +72,6 @@ DIFFERENCES = f"{ROOT}/tables/differences.csv"
 DIFFERENCE_TABLE = f"{ROOT}/tables/differences.md"
 ABLATIONS = f"{ROOT}/tables/ablations.csv"
 ABLATION_TABLE = f"{ROOT}/tables/ablations.md"
-PAGE = f"{ROOT}/index.html"
 
 # Figures, without the ending of their format.
 FIGURES = f"{ROOT}/figures"

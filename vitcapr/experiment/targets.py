@@ -1,18 +1,13 @@
-"""The files that an experiment asks for, and the lists of them that its tables and its first page read."""
+"""The files that an experiment asks for, and the lists of them that its tables read."""
 
-import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vitcapr.config.base import from_here
 from vitcapr.config.experiment import RANKED
 from vitcapr.experiment import paths
-from vitcapr.experiment.figures import model_files
 from vitcapr.experiment.models import TEST, Part
-from vitcapr.files import canonical_json
 from vitcapr.loader import ask
 
 if TYPE_CHECKING:
@@ -82,7 +77,7 @@ class Targets(Part):
         if self.models.data_alone:
             return [self.path(paths.MANIFEST)]
         return [
-            *map(self.path, (paths.SUMMARY, paths.SCORE_TABLE, paths.PAGE)),
+            *map(self.path, (paths.SUMMARY, paths.SCORE_TABLE)),
             *self.comparisons,
             *([self.path(paths.DIFFERENCE_TABLE)] if self.differences else []),
             *self.spreads,
@@ -90,30 +85,6 @@ class Targets(Part):
             *ask("tables", self.experiment),
             *([self.path(paths.TAGS)] if run.tags else []),
             *([self.path(paths.STATISTICS_TABLE)] if stores else []),
-        ]
-
-    @property
-    def page_files(self) -> list[str]:
-        """The files in the folder of the experiment that the first page shows."""
-        split, models, captioning = self.page_split, self.models, self.experiment.captioning
-        captions = captioning.captions(models.needed_decodings)
-        claims, attention = captioning.claims(captions), captioning.attention[:1]
-        captioned = [paths.fill(path, split=split) for path in (*captions.values(), *claims.values())]
-        ranked, retrievers = models.representatives(models.ranked, *RANKED), self.config.retrievers
-        trained = [("captioners", name) for name in models.trained("captioners")]
-        trained += [("retrievers", name) for name in models.trained("retrievers") if retrievers[name].training.phases]
-        finetuned = models.representatives(models.finetuned_dual_encoders, RANKED[1])
-        trained += [("finetuned_dual_encoders", name) for name in finetuned]
-        with_history = [*trained, *(("backbones", name) for name in models.trained("backbones"))]
-        return [
-            *captioned,
-            *(self.path(paths.ATTENTION, **{**each, "split": split}) for each in attention),
-            *(self.experiment.retrieval.embeddings(name, split) for name in ranked),
-            *self.compared_ranks.values(),
-            *model_files(self.path(paths.CARD), trained).values(),
-            *model_files(self.path(paths.HISTORY), with_history).values(),
-            *self.differences,
-            *ask("page", self.experiment),
         ]
 
     @property
@@ -138,18 +109,3 @@ class Targets(Part):
     def page_split(self) -> str:
         """The split that the first page shows."""
         return TEST if TEST in self.models.splits else self.models.splits[0]
-
-
-def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:
-    """Return the command that runs an experiment.
-
-    >>> run_again([Path("experiments/bert-vit.yaml")], {"seed": 3})
-    'snakemake --cores all --configfile experiments/bert-vit.yaml --config seed=3'
-    """
-    words = ["snakemake", "--cores", "all"]
-    if configfiles:
-        words += ["--configfile", *map(from_here, configfiles)]
-    if changes:
-        words.append("--config")
-        words += [f"{key}={each if isinstance(each, str) else canonical_json(each)}" for key, each in changes.items()]
-    return shlex.join(words)

@@ -100,7 +100,7 @@ def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again:
         facts: the parts of the experiment: a name and a text each.
         folder: of the page, as a reader types it.
         again: the command that runs the experiment again, empty where it is not known.
-        sections: what ``first_page.html`` has a section for; an empty one is left out.
+        sections: what ``index_page.html`` has a section for; an empty one is left out.
     """
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.Undefined

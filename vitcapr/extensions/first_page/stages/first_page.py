@@ -95,16 +95,11 @@ def first_page(
     It is one file of at most about 2 MB that needs no network and no other file. The cost is that of the jobs behind
     the page, from the run records beside it.
     """
-    from vitcapr.files import write_bytes, write_text
-    from vitcapr.formats.claims import read_claims
-    from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.scores import read_differences, read_summary
-    from vitcapr.formats.tables import read_page_section
-    from vitcapr.report import first_page_examples as examples
-    from vitcapr.report.answers import answers, since_the_last_run
-    from vitcapr.report.experiments import PICTURE, write_experiments
-    from vitcapr.report.figures.examples import Choice, open_images
-    from vitcapr.report.first_page import (
+    from vitcapr.extensions.first_page import first_page_examples as examples
+    from vitcapr.extensions.first_page.answers import answers, since_the_last_run
+    from vitcapr.extensions.first_page.experiments import PICTURE, write_experiments
+    from vitcapr.extensions.first_page.history import history_table, record_run
+    from vitcapr.extensions.first_page.index_page import (
         Noted,
         code_version,
         cost_note,
@@ -114,9 +109,14 @@ def first_page(
         left_out_line,
         to_html,
     )
-    from vitcapr.report.history import history_table, record_run
-    from vitcapr.report.look import what_to_look_at
-    from vitcapr.report.marks import difference_marks, history_marks
+    from vitcapr.extensions.first_page.look import what_to_look_at
+    from vitcapr.extensions.first_page.marks import difference_marks, history_marks
+    from vitcapr.files import write_bytes, write_text
+    from vitcapr.formats.claims import read_claims
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.scores import read_differences, read_summary
+    from vitcapr.formats.tables import read_page_section
+    from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.score_tables import difference_table, score_tables
 
     data, scores = read_manifest(manifest), read_summary(summary)

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from tests.browser import until
+from vitcapr.extensions.first_page.index_page import Noted, small, to_html
 from vitcapr.report.attended import encoded, lit
 from vitcapr.report.figures.examples import mark_words
-from vitcapr.report.first_page import Noted, small, to_html
 
 pytestmark = pytest.mark.browser
 WEIGHTS = np.stack([np.eye(6)[0], np.full(6, 1 / 6)]).reshape(2, 2, 3)

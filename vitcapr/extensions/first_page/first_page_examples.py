@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcapr.extensions.first_page.index_page import Noted, Picture, small
 from vitcapr.formats.captions import read_attention, read_captions
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.embeddings import read_embeddings
@@ -27,7 +28,6 @@ from vitcapr.report.figures.captioned import read_captioned
 from vitcapr.report.figures.curves import draw_histories
 from vitcapr.report.figures.examples import Choice, choose_attended, rows_of_split
 from vitcapr.report.figures.style import png_bytes
-from vitcapr.report.first_page import Noted, Picture, small
 from vitcapr.report.score_tables import spread_tables
 
 _CURVE_DPI = 140

@@ -13,18 +13,8 @@ from PIL import Image
 
 from tests.data_sets import embeddings_of
 from tests.run_records import RECORD
-from vitcapr.files import write_json
-from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.scores import DIFFERENCES
-from vitcapr.formats.tables import Cell, Table, row
-from vitcapr.metrics.caption_metric import ORACLE
-from vitcapr.pipeline.run_records import read_runs
-from vitcapr.progress import format_seconds
-from vitcapr.report.answers import Answer, answers
-from vitcapr.report.direction import Match, image_to_text, text_to_image
-from vitcapr.report.figures.examples import Choice, Run, open_images
-from vitcapr.report.first_page import Noted, Picture, cost_note, cost_table, data_line, jobs_behind, to_html
-from vitcapr.report.first_page_examples import (
+from vitcapr.extensions.first_page.answers import Answer, answers
+from vitcapr.extensions.first_page.first_page_examples import (
     Query,
     best_and_worst,
     captioned,
@@ -32,6 +22,24 @@ from vitcapr.report.first_page_examples import (
     looked,
     query,
 )
+from vitcapr.extensions.first_page.index_page import (
+    Noted,
+    Picture,
+    cost_note,
+    cost_table,
+    data_line,
+    jobs_behind,
+    to_html,
+)
+from vitcapr.files import write_json
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.formats.scores import DIFFERENCES
+from vitcapr.formats.tables import Cell, Table, row
+from vitcapr.metrics.caption_metric import ORACLE
+from vitcapr.pipeline.run_records import read_runs
+from vitcapr.progress import format_seconds
+from vitcapr.report.direction import Match, image_to_text, text_to_image
+from vitcapr.report.figures.examples import Choice, Run, open_images
 
 NASTY = '<script>alert("x")</script>'
 SCORES = Table(NASTY, ("model", NASTY), (row(NASTY, Cell("51.2", "49.0", "53.1")),))

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from vitcapr.extensions.first_page.history import best_scores, read_history
 from vitcapr.files import write_text
 from vitcapr.formats.page import html_page
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.pipeline.run_records import RUNS
 from vitcapr.progress import format_seconds
-from vitcapr.report.history import best_scores, read_history
 
 PICTURE = "head.jpg"
 """The picture at the head of an experiment's first page."""

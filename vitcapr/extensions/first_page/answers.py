@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from vitcapr.extensions.first_page.history import Entry, last_changes, main_scores
 from vitcapr.metrics.bootstrap import NOT_SHOWN
 from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.report.history import Entry, last_changes, main_scores
 
 _CAPTION_SCORES = ("cider", "meteor", "rouge_l", "bleu_4")
 _RECALLS = ("t2i_recall_1", "i2t_recall_1")

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from vitcapr.extensions.first_page.history import Entry, best_scores, changed
 from vitcapr.formats.tables import Cell
 from vitcapr.metrics.bootstrap import NOT_SHOWN
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.report.history import Entry, best_scores, changed
 
 
 class Mark(NamedTuple):

@@ -16,9 +16,9 @@ def main(
     """Print every finished run of an experiment, and the changes of the last one."""
     from rich.console import Console
 
+    from vitcapr.extensions.first_page.history import HISTORY, changed, history_table, last_changes, read_history
     from vitcapr.formats.terminal import print_tables
     from vitcapr.progress import print_lines
-    from vitcapr.report.history import HISTORY, changed, history_table, last_changes, read_history
 
     entries = read_history(folder)
     if not entries:

@@ -1,13 +1,16 @@
 # index.html: what the experiment found, on one page.
 
+from vitcapr.extensions.first_page.page_files import page_files, run_again
+from vitcapr.extensions.first_page.settings import PAGE
+
 
 use rule cpu_job as first_page with:
     input:
         summary=paths.SUMMARY,
         manifest=paths.MANIFEST,
-        results=targets.page_files,
+        results=page_files(experiment),
     output:
-        page=paths.PAGE,
+        page=PAGE,
     log:
         paths.log("first_page"),
     params:
