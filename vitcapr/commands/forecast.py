@@ -23,6 +23,7 @@ from vitcapr.pipeline.fingerprint import without_paths
 from vitcapr.pipeline.run_records import Run, differences, read_runs
 from vitcapr.pipeline.stage import find_stage, stage_names
 from vitcapr.progress import format_bytes, format_seconds
+from vitcapr.workers import usable_cores
 
 FIRST_RUN = "not known yet; a first run records it, or --measure"
 MODEL = ("architecture", "kind", "source")
@@ -106,7 +107,7 @@ def forecast(root: Path, sizes: Mapping[str, int], configfiles: Sequence[Path]) 
         sizes = sizes or _own_sizes(root, recorded)
     except UserError as error:
         return [f"time and memory: not known; {error}"]
-    return describe(steps, [cost(step, sizes, recorded) for step in steps], len(os.sched_getaffinity(0)))
+    return describe(steps, [cost(step, sizes, recorded) for step in steps], usable_cores())
 
 
 def _own_sizes(root: Path, recorded: Sequence[Recorded]) -> Mapping[str, int]:

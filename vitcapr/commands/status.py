@@ -1,6 +1,5 @@
 """Say what a run would compute again, and why."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +10,14 @@ from vitcapr.pipeline.dry_run import RUNS_NOW, planned_jobs
 from vitcapr.pipeline.run_records import read_runs
 from vitcapr.progress import print_lines
 from vitcapr.store.check import lost_stores
+from vitcapr.workers import usable_cores
 
 
 def main(configfile: Configfiles = None) -> None:
     """Print which stages a run would compute again, with the reasons. Computes nothing."""
     files = configfile or []
     experiment = load_experiment(*files)
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     jobs = planned_jobs(files, cores, Shortcuts(Path(experiment.root).parent).of)
     lost = list(lost_stores(Path(experiment.root)))
     lines = list(describe(experiment.name, jobs, cores)) if jobs or not lost else []

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import io
-import os
 import warnings
 import zlib
 from collections import deque
@@ -22,6 +21,7 @@ from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from vitcapr.data.archive import Archive, DamagedMember, TarFiles, split_tar_path
 from vitcapr.data.parquet_pictures import TablePictures, split_table_path
 from vitcapr.progress import Reporter
+from vitcapr.workers import usable_cores
 
 Image.init()  # Left to Image.open, threads would race to register the formats.
 # Pillow knows more; some of them start other programs (EPS) or hide a picture of another size (ICO).
@@ -224,7 +224,7 @@ def inspect_all(source: ImageSource, paths: Sequence[str], max_pixels: int, repo
             digest[row] = np.frombuffer(hashlib.sha256(content).digest(), np.uint8)
             heif[row] = _is_heif(content)
 
-    pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="inspect")
+    pool = ThreadPoolExecutor(max_workers=usable_cores(), thread_name_prefix="inspect")
     try:
         with reporter.track("checking images", len(paths), "images") as tracker:
             left = enumerate(paths)

@@ -28,6 +28,7 @@ from vitcapr.pipeline.owner import owned
 from vitcapr.pipeline.slurm import requeue
 from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
+from vitcapr.workers import usable_cores
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ def measure(seconds: float) -> dict[str, Any]:
     return {
         "user": _user(),
         "host": socket.gethostname(),
-        "platform": f"{platform.platform()}, {processor}, {len(os.sched_getaffinity(0))} cores",
+        "platform": f"{platform.platform()}, {processor}, {usable_cores()} cores",
         "seconds": round(seconds, 2),
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
         "threads": threads(),
@@ -266,7 +267,7 @@ def threads() -> int:
 
     Snakemake sets it for a job.
     """
-    return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    return int(os.environ.get("OMP_NUM_THREADS") or usable_cores())
 
 
 def _search(pattern: str, file: str) -> str | None:

@@ -4,7 +4,6 @@ The caller's encoder computes batch after batch. Other threads gather the batche
 them while the next ones are computed. On a GPU this thread launches work and copies, and waits for neither.
 """
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -30,6 +29,7 @@ from vitcapr.progress import Reporter, format_bytes
 from vitcapr.store.known_rows import KnownRows, read_row_digests, write_row_digests
 from vitcapr.store.layout import ArrayLayout, Rows, checksum_path, row_ranges
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, read_layouts, store_folder
+from vitcapr.workers import usable_cores
 
 _BATCHES_AHEAD = 3
 """Batches that a GPU has been given and not finished; more would only take memory."""
@@ -192,7 +192,7 @@ def _compute(
     advance: Callable[[int], None],
 ) -> None:
     batches, on_gpu = cut_batches(chunks, known, batch), encoder.device.type == "cuda"
-    writers = min(_WRITERS, len(os.sched_getaffinity(0))) if on_gpu else 1
+    writers = min(_WRITERS, usable_cores()) if on_gpu else 1
     begin, waited = time.perf_counter(), 0.0
     launched: deque[Callable[[], None]] = deque()
     writing: deque[Future[None]] = deque()

@@ -9,7 +9,6 @@ import hashlib
 import math
 import mmap
 import multiprocessing
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -28,7 +27,7 @@ from vitcapr.encoders.preprocess import Preprocessing
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import TableFile
 from vitcapr.store.layout import PIXELS
-from vitcapr.workers import depend_on_parent
+from vitcapr.workers import depend_on_parent, usable_cores
 
 _BATCHES_AHEAD = 2
 _IMAGES_OF_A_CORE = 32
@@ -107,7 +106,7 @@ class Pixels:
         if not batches:
             return
         largest, on_gpu = max(map(len, batches)), device.type == "cuda"
-        cores = len(os.sched_getaffinity(0)) if on_gpu else torch.get_num_threads()
+        cores = usable_cores() if on_gpu else torch.get_num_threads()
         ahead = max(_BATCHES_AHEAD, math.ceil(cores * _IMAGES_OF_A_CORE / largest))
         shape = (largest, *self.preprocessing.size, 3)
         # Memory of this process and of those that it forks.

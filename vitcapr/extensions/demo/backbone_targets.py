@@ -1,6 +1,5 @@
 """Targets of a backbone: the objects of an image patch by patch, and the words of its captions."""
 
-import os
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from PIL import Image
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
+from vitcapr.workers import usable_cores
 
 IGNORED = -100
 # A patch shows an object if it fills this share of it, and nothing if all objects together fill less than the other.
@@ -83,7 +83,7 @@ def read_split(data: Manifest, split: str, names: ObjectNames, grid: int, size: 
     rows = data.rows(split)
     images = data.images.iloc[rows]
     pixels = np.empty((len(rows), size, size, 3), np.uint8)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         for number, picture in enumerate(pool.map(_decode, (data.image_root / path for path in images["path"]))):
             pixels[number] = picture
     assert data.objects is not None

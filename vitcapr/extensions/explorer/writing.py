@@ -1,7 +1,6 @@
 """Writes the explorer's folder: a page, its scripts, the data as scripts, and the pictures."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from vitcapr.extensions.explorer.contents import Contents
 from vitcapr.formats.page import COLOURS
 from vitcapr.progress import Reporter
 from vitcapr.report.attended import SCRIPT
+from vitcapr.workers import usable_cores
 
 PAGE = Path(__file__).with_name("page")
 """The page and its scripts, which are copied as they are."""
@@ -79,7 +79,7 @@ def _write_pictures(folder: Path, images: pd.DataFrame, report: Reporter) -> lis
             (folder / f"{number}.webp").write_bytes(thumbnail(picture, SIDE, "WEBP", **_LOOK))
             return True
 
-        pool = stack.enter_context(ThreadPoolExecutor(len(os.sched_getaffinity(0))))
+        pool = stack.enter_context(ThreadPoolExecutor(usable_cores()))
         stack.callback(partial(pool.shutdown, cancel_futures=True))
         readable = []
         with report.track("explore: pictures", len(images), "pictures") as tracker:

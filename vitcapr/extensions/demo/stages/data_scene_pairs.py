@@ -1,11 +1,10 @@
-import os
-
 from vitcapr.config.data import DataSettings, PictureChecks
 from vitcapr.extensions.demo.settings import ScenePairsConfig, ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 from vitcapr.stages._pairs import write_cleaned_pairs
+from vitcapr.workers import usable_cores
 
 
 class ScenePairsSettings(PictureChecks, DataSettings):
@@ -21,7 +20,7 @@ def data_scene_pairs(settings: ScenePairsSettings, report: Reporter, folder: Out
     from vitcapr.formats.manifest import read_manifest
 
     # Pairs are split anew: a near duplicate for validation could have its original in training.
-    processes = len(os.sched_getaffinity(0))
+    processes = usable_cores()
     manifest = write_scenes(folder, settings.scenes, processes, report, near_duplicates=False)
     listing = manifest_pairs(read_manifest(manifest))
     write_cleaned_pairs(folder, listing, folder, settings.pairs, settings, report)

@@ -1,10 +1,9 @@
-import os
-
 from vitcapr.config.data import DataSettings, Withdrawn
 from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
+from vitcapr.workers import usable_cores
 
 
 class ScenesSettings(Withdrawn, DataSettings):
@@ -17,5 +16,5 @@ def data_scenes(settings: ScenesSettings, report: Reporter, folder: Out[kinds.Da
     from vitcapr.data.withdrawn import read_withdrawn
     from vitcapr.extensions.demo.dataset import write_scenes
 
-    processes, withdrawn = len(os.sched_getaffinity(0)), read_withdrawn(settings.withdrawn)
+    processes, withdrawn = usable_cores(), read_withdrawn(settings.withdrawn)
     write_scenes(folder, settings.scenes, processes=processes, reporter=report, withdrawn=withdrawn)
