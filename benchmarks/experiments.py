@@ -6,7 +6,8 @@ RESULTS are the folders of an experiment's results, one for each seed. A cell of
 standard deviation; one of a single seed has its 95 % interval.
 
 A table names its experiment and the fingerprint of it: of its configuration, and of the code of the stages that make
-scores. tests/test_benchmarks.py fails for a table whose fingerprint is not that of today, unless its ``note`` says why.
+scores, as far as it counts. tests/test_benchmarks.py fails for a table whose fingerprint is not that of today, unless
+its ``note`` says why.
 """
 
 import subprocess
@@ -20,7 +21,7 @@ import pandas as pd
 from benchmarks import results
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file
 from vitcapr.loader import FOLDER
-from vitcapr.pipeline.code import job_code
+from vitcapr.pipeline.code import counted, job_code
 
 STAGES = (
     *("vocabulary", "train_captioner", "decode", "rerank", "tune_reranking", "score"),
@@ -96,7 +97,7 @@ def fingerprint(experiment: str) -> str:
             Path(study, FOLDER).symlink_to(path.parent)
         show = [sys.executable, "-c", _SHOW, str(path)]
         configuration = subprocess.run(show, cwd=study, check=True, capture_output=True, text=True).stdout
-    code = {stage: job_code(f"vitcapr.stages.{stage}", {}) for stage in STAGES}
+    code = {stage: counted(job_code(f"vitcapr.stages.{stage}", {})) for stage in STAGES}
     return sha256_bytes(canonical_json({"configuration": configuration, "parts": parts, "code": code}).encode())[:16]
 
 
