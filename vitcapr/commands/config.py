@@ -26,7 +26,7 @@ from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits, endless_warm_ups, lacks, too_many_pairs
+from vitcapr.experiment.checks import checkpoint_sources, empty_splits, endless_warm_ups, lacks, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.loader import KINDS, part_names
@@ -129,7 +129,7 @@ def files() -> None:
     needed = {}
     for path in sorted(Path("experiments").glob("*.yaml")):
         experiment = Experiment(read_config(path))
-        needed[path.stem] = [*map(str, experiment.user_files.values()), *experiment.models.checkpoints]
+        needed[path.stem] = [*map(str, experiment.user_files.values()), *checkpoint_sources(experiment)]
     print(to_markdown(obtainable_table(needed)), end="")
 
 

@@ -22,7 +22,6 @@ from vitcapr.encoders import checkpoint_kinds
 from vitcapr.encoders.checkpoint_kinds import (
     OPEN_CLIP_CONFIG,
     check_image_encoder,
-    check_image_tower,
     check_text_encoder,
 )
 from vitcapr.errors import UserError
@@ -46,8 +45,8 @@ _EXTRAS = {"peft": "language-model"}
 def problems(experiment: "Experiment") -> Iterator[UserError]:
     """Yield the problems of the files and checkpoints that an experiment names."""
     config, run, models = experiment.config, experiment.config.run, experiment.models
-    sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
-    if not models.data_alone and not any(getattr(run, section) for section in [*sections, "loss_curves"]):
+    sections = ["captioners", "retrievers", *sections_to_run()]
+    if not models.data_alone and not any(run.named(section) for section in sections):
         yield UserError(
             "the experiment names nothing to run",
             where=config.experiment,
@@ -70,7 +69,7 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
             yield UserError(f"{key}: the folder contains the results", where=path, remedy=remedy)
     yield from _without_encoder(experiment)
     unsound = []
-    for key, source, check in _checkpoints(experiment):
+    for key, source, _, check in _checkpoints(experiment):
         # A checkpoint of the hub is not known before it is fetched.
         if (folder := find_backbone(source)).is_dir():
             try:
@@ -107,7 +106,7 @@ def _missing_checkpoints(experiment: "Experiment", jobs: Sequence[str] | None) -
             spared.add(read_sealed(features / name / "manifest.json")["attributes"].get("backbone"))
     revisions = {
         source: revision
-        for source, revision in models.checkpoints.items()
+        for source, revision in checkpoint_sources(experiment).items()
         if source not in spared and not find_backbone(source).is_dir()
         if jobs is None or any(json.dumps(source) in job for job in jobs)
         if not can_only_be_a_folder(source) and not source.startswith("timm:")
@@ -156,7 +155,7 @@ def _missing_libraries(experiment: "Experiment") -> Iterator[UserError]:
     needed = {f"captioners.{name}.train: {LORA}": "peft" for name in models.trained_captioners if _adapts(config, name)}
     sources = {f"backbones.{name}.source": config.backbones[name].source for name in models.extracted}
     needed |= {key: "timm" for key, source in sources.items() if source.startswith("timm:")}
-    for key, source, _ in _checkpoints(experiment):
+    for key, source, *_ in _checkpoints(experiment):
         encoder = config.text_encoders.get(key.removeprefix("text_encoders."))
         pooled = encoder is not None and (encoder.output, encoder.pool) == ("hidden", "auto")
         if (folder := find_backbone(source)).is_dir() and (package := checkpoint_kinds.library(folder, pooled)):
@@ -229,7 +228,7 @@ def _readers(experiment: "Experiment") -> Iterator[tuple[str, list[str], Sequenc
         retriever = config.retrievers[name]
         key, views = f"retrievers.{name} (pool {retriever.image.pool})", retriever.augmented_views
         yield key, [retriever.backbone, *views], _at_layer(retriever.image.needed_arrays, retriever.layer)
-    yield from ask("arrays", experiment)
+    yield from ask("arrays", config)
     if config.metrics.clip_score and models.captioners:
         yield "metrics.clip_score", [config.metrics.clip_score.backbone], ["cls"]
 
@@ -265,28 +264,31 @@ def _without_encoder(experiment: "Experiment") -> Iterator[UserError]:
                 yield UserError(what, where=store, remedy="name a text encoder that is a checkpoint")
 
 
-def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, Callable[[Path], object]]]:
-    """Key and source of each checkpoint that the experiment starts from, and the check of its folder."""
+def checkpoint_sources(experiment: "Experiment") -> dict[str, str]:
+    """Return the checkpoints that the experiment starts from, hub ids and names of folders, and their revisions."""
+    return {source: revision for _, source, revision, _ in _checkpoints(experiment)}
+
+
+def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, str, Callable[[Path], object]]]:
+    """Yield key, source, revision and the check of the folder of each checkpoint that the experiment starts from."""
     config, models = experiment.config, experiment.models
     for name in models.extracted:
         backbone = config.backbones[name]
         check = partial(check_image_encoder, kind=backbone.kind, output=backbone.output, layers=backbone.layers or ())
         if not models.is_trained(name):
-            yield f"backbones.{name}", backbone.source, partial(check, image_size=backbone.image_size)
-    for name in models.pixel_backbones:
-        backbone = config.backbones[name]
-        if not models.is_trained(name):
-            yield f"backbones.{name}", backbone.source, partial(check_image_tower, image_size=backbone.image_size)
-    for name in dict.fromkeys([*models.extracted_texts, *models.scoring_encoders]):
+            check = partial(check, image_size=backbone.image_size)
+            yield f"backbones.{name}", backbone.source, backbone.revision, check
+    users: dict[str, Any] = {f"captioners.{name}": config.captioners[name] for name in models.trained_captioners}
+    users |= {f"rerankings.{name}.weighing": config.rerankings[name].weighing for name in models.rerankings}
+    for key, user in users.items():
+        if (model := getattr(user, "language_model", None)) is not None:
+            yield f"{key}.language_model", model.source, model.revision, lambda _: None
+    for name in dict.fromkeys([*models.extracted_texts, *(models.scoring_encoders if models.captioners else [])]):
         encoder = config.text_encoders[name]
         if encoder.output != "word_vectors":
             checked = partial(check_text_encoder, output=encoder.output, max_length=encoder.max_length)
-            yield f"text_encoders.{name}", encoder.source, checked
-    for name in models.needed_dual_encoders:
-        for part, tower in config.finetuned_dual_encoders[name].text.items():
-            if tower.source is not None:
-                checked = partial(check_text_encoder, output="hidden", max_length=tower.max_length)
-                yield f"finetuned_dual_encoders.{name}.text.{part}", tower.source, checked
+            yield f"text_encoders.{name}", encoder.source, encoder.revision, checked
+    yield from ask("checkpoints", config)
 
 
 def too_many_pairs(experiment: "Experiment", captions: int) -> Iterator[UserError]:

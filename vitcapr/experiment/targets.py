@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import from_here
-from vitcapr.config.experiment import RANKED
+from vitcapr.config.dual_encoder import DualEncoderConfig
 from vitcapr.experiment import paths
 from vitcapr.experiment.figures import model_files
 from vitcapr.experiment.models import TEST, Part
 from vitcapr.files import canonical_json
-from vitcapr.loader import ask
+from vitcapr.loader import ask, sections_to_run
 
 if TYPE_CHECKING:
     from vitcapr.experiment.experiment import Experiment
@@ -36,8 +36,7 @@ class Targets(Part):
     def metrics(self) -> list[str]:
         """The scores that ``summary.csv`` joins."""
         models, captions, every = self.models, self.experiment.captioning.caption_files, self.every
-        encoders, splits = self.config.finetuned_dual_encoders, self.models.splits
-        polyglots = [name for name in models.finetuned_dual_encoders if len(encoders[name].languages) > 1]
+        splits = self.models.splits
         pooled = models.scored if self.config.run.pools else []
         return [
             *captions(paths.CAPTION_SCORES),
@@ -45,17 +44,15 @@ class Targets(Part):
             *(captions(paths.SIMILARITY) if models.scoring_encoders else []),
             *every(paths.RETRIEVAL_SCORES, scored=models.ranked, split=splits),
             *every(paths.POOL_SCORES, scored=pooled),
-            *every(paths.LANGUAGE_SCORES, finetuned=polyglots, split=splits),
+            *every(paths.LANGUAGE_SCORES, polyglot=models.polyglots, split=splits),
             *every(paths.RETRIEVAL_SCORES, scored=models.querybank_scores, split=splits),
         ]
 
     @property
     def cards(self) -> list[str]:
-        models = self.models
+        sections = self.models.trained_sections
         return [
-            *self.every(paths.CARD, section=["captioners"], model=models.trained_captioners),
-            *self.every(paths.CARD, section=["retrievers"], model=models.needed_retrievers),
-            *self.every(paths.CARD, section=["finetuned_dual_encoders"], model=models.needed_dual_encoders),
+            path for each in sections for path in self.every(paths.CARD, section=[each], model=self.models.needed(each))
         ]
 
     @property
@@ -88,7 +85,6 @@ class Targets(Part):
             *self.spreads,
             *([self.path(paths.ABLATION_TABLE)] if run.ablations else []),
             *ask("tables", self.experiment),
-            *([self.path(paths.TAGS)] if run.tags else []),
             *([self.path(paths.STATISTICS_TABLE)] if stores else []),
         ]
 
@@ -99,11 +95,12 @@ class Targets(Part):
         captions = captioning.captions(models.needed_decodings)
         claims, attention = captioning.claims(captions), captioning.attention[:1]
         captioned = [paths.fill(path, split=split) for path in (*captions.values(), *claims.values())]
-        ranked, retrievers = models.representatives(models.ranked, *RANKED), self.config.retrievers
+        ranked, retrievers = models.representatives(models.ranked), self.config.retrievers
         trained = [("captioners", name) for name in models.trained("captioners")]
         trained += [("retrievers", name) for name in models.trained("retrievers") if retrievers[name].training.phases]
-        finetuned = models.representatives(models.finetuned_dual_encoders, RANKED[1])
-        trained += [("finetuned_dual_encoders", name) for name in finetuned]
+        for section in sections_to_run(DualEncoderConfig):
+            names = models.representatives(getattr(self.config.run, section), section)
+            trained += [(section, name) for name in names]
         with_history = [*trained, *(("backbones", name) for name in models.trained("backbones"))]
         return [
             *captioned,
@@ -119,7 +116,7 @@ class Targets(Part):
     @property
     def compared_ranks(self) -> dict[str, str]:
         """The ranks of the retrieval models of the first page."""
-        ranked = self.models.representatives(self.models.ranked, *RANKED)
+        ranked = self.models.representatives(self.models.ranked)
         return {name: self.path(paths.RANKS, scored=name, split=self.page_split) for name in ranked}
 
     @property

@@ -85,7 +85,7 @@ def rebuild(folder: Path, build: Callable[[dict[str, Any]], Model], card: Mappin
 
 
 def write_tower_readers(path: Path, readers: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the description of each reader, :meth:`vitcapr.batches.tokenised.TowerReader.describe`."""
+    """Write the description of the tokenizer of each text tower."""
     write_json(path, readers)
 
 

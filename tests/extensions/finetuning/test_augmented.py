@@ -9,11 +9,11 @@ from PIL import Image
 
 from tests.data_sets import encoded
 from tests.report.conftest import packed, texts_of
-from vitcapr.batches.augment import Augmentation, single_changes
 from vitcapr.config.report import FiguresConfig
-from vitcapr.config.training import AugmentationConfig
-from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
-from vitcapr.stages.draw_pixels import PixelFigureSettings
+from vitcapr.extensions.finetuning.augment import Augmentation, single_changes
+from vitcapr.extensions.finetuning.augmented import augmentation_sheet, encoding_sheet
+from vitcapr.extensions.finetuning.config import AugmentationConfig
+from vitcapr.extensions.finetuning.stages.draw_pixels import PixelFigureSettings
 
 
 def test_a_column_a_change_and_a_row_an_image() -> None:

@@ -11,8 +11,8 @@ from tokenizers import Tokenizer
 from torch.nn.utils.rnn import pad_sequence
 
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning.finetuned_towers import TowerBatch, TowerTokens
 from vitcapr.formats.tokens import TagTable
-from vitcapr.models.finetuned_towers import TowerTokens
 from vitcapr.text.cleaning import second_clause, title_spans
 
 
@@ -103,14 +103,14 @@ class TowerCaptions:
                     columns["tags"] = tags.at(row, starts)
                 self._captions[row] = name, columns
 
-    def of(self, captions: np.ndarray) -> list[TowerTokens]:
+    def of(self, captions: np.ndarray) -> TowerBatch:
         """Return the captions at these places of the table."""
         return self.read(self._caption_row[captions].tolist())
 
-    def read(self, rows: Iterable[int]) -> list[TowerTokens]:
+    def read(self, rows: Iterable[int]) -> TowerBatch:
         """Return the captions with the given rows, for each tower, padded to the longest caption."""
         read = [self._captions[row] for row in rows]
-        batches = []
+        batches = TowerBatch()
         for name, pad in self._pads.items():
             at = [place for place, (tower, _) in enumerate(read) if tower == name]
             if at:

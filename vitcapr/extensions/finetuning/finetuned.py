@@ -10,15 +10,22 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
-from vitcapr.batches.augment import PixelInput
-from vitcapr.batches.tokenised import TowerCaptions, TowerReader
-from vitcapr.config.dual_encoder import FinetunedTextConfig, FinetuneSettings
 from vitcapr.encoders.checkpoints import locate, weights_digest
 from vitcapr.encoders.image_recipe import preprocessing_of
 from vitcapr.encoders.image_towers import Backbone
 from vitcapr.encoders.loading import quiet_loading
 from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning.augment import PixelInput
+from vitcapr.extensions.finetuning.config import FinetunedTextConfig, FinetuneSettings
+from vitcapr.extensions.finetuning.finetuned_towers import (
+    FinetunedImageTower,
+    FinetunedTextTower,
+    LanguageTowers,
+    finetuned_towers,
+)
+from vitcapr.extensions.finetuning.tokenised import TowerCaptions, TowerReader
+from vitcapr.extensions.finetuning.wordpiece import PAD
 from vitcapr.files import sha256_file
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
@@ -26,12 +33,10 @@ from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebui
 from vitcapr.formats.pair_files import read_pair_table
 from vitcapr.formats.tokens import TAGS, TagTable, read_tokenizer
 from vitcapr.models.dual_encoder_model import DualEncoder
-from vitcapr.models.finetuned_towers import FinetunedImageTower, FinetunedTextTower, LanguageTowers, finetuned_towers
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_split, embed_texts
 from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore, open_features
-from vitcapr.text.wordpiece import PAD
 
 _LABELS = ("id2label", "label2id")
 

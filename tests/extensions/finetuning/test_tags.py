@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning import tags
+from vitcapr.extensions.finetuning.tags import hanlp_tagger, jieba_tagger, tag_english, taggers
 from vitcapr.formats.tokens import TAGS, TagTable
-from vitcapr.text import tags
-from vitcapr.text.tags import hanlp_tagger, jieba_tagger, tag_english, taggers
 
 
 @pytest.mark.parametrize(

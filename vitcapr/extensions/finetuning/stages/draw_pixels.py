@@ -1,7 +1,7 @@
 from typing import Any
 
 from vitcapr.config.report import FigureSettings
-from vitcapr.config.training import AugmentationConfig
+from vitcapr.extensions.finetuning.config import AugmentationConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
@@ -32,10 +32,10 @@ def draw_pixels(
     """Draw each augmentation of a few pictures, and one picture in Base64."""
     import numpy as np
 
-    from vitcapr.batches.augment import Augmentation, single_changes
     from vitcapr.data.images import ImageSource
+    from vitcapr.extensions.finetuning.augment import Augmentation, single_changes
+    from vitcapr.extensions.finetuning.augmented import augmentation_sheet, encoding_sheet
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
     from vitcapr.report.figures.style import save_pictures
     from vitcapr.store.layout import PIXELS
     from vitcapr.store.reader import open_features

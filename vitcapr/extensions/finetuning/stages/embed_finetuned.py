@@ -1,4 +1,4 @@
-from vitcapr.config.dual_encoder import EXECUTION_ONLY, EmbedFinetunedSettings
+from vitcapr.extensions.finetuning.config import EXECUTION_ONLY, EmbedFinetunedSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, Source, Split, stage
 from vitcapr.progress import Reporter
@@ -26,16 +26,16 @@ def embed_finetuned(
     import torch
 
     from vitcapr.encoders.devices import resolve_device
-    from vitcapr.formats.embeddings import write_embeddings
-    from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.finetuned import (
+    from vitcapr.extensions.finetuning.finetuned import (
         captions_to_read,
         embed_split_by_towers,
         open_finetuned,
         open_pixels,
         untrained_finetuned,
     )
+    from vitcapr.formats.embeddings import write_embeddings
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tokens import TagTable
 
     data = read_manifest(manifest)
     store = open_pixels(pixels, data)

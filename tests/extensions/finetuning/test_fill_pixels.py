@@ -15,7 +15,6 @@ import zarr
 from PIL import Image
 
 from tests.checkpoints import PROCESSOR, make_dataset
-from vitcapr.batches.augment import Augmentation, Draws, PixelInput, augment
 from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import MemoryArray
 from vitcapr.batches.texts import FeatureTexts
@@ -23,9 +22,10 @@ from vitcapr.data.images import ImageSource
 from vitcapr.encoders.image_recipe import preprocessing_of
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning.augment import Augmentation, Draws, PixelInput, augment
+from vitcapr.extensions.finetuning.stages.extract_pixels import extract_pixels
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.extract_pixels import extract_pixels
 from vitcapr.store.image_rows import Pixels
 from vitcapr.store.reader import FeatureStore, open_features
 

@@ -1,4 +1,4 @@
-from vitcapr.config.dual_encoder import EXECUTION_ONLY, FinetuneSettings
+from vitcapr.extensions.finetuning.config import EXECUTION_ONLY, FinetuneSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, Device, In, Out, Source, stage
 from vitcapr.progress import Reporter
@@ -27,10 +27,10 @@ def finetune(
     After an interruption by a signal, the same command continues with bit-identical results.
     """
     from vitcapr.encoders.devices import resolve_device
+    from vitcapr.extensions.finetuning.finetuned import open_pixels, untrained_finetuned
+    from vitcapr.extensions.finetuning.finetuning import finetune
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.finetuned import open_pixels, untrained_finetuned
-    from vitcapr.training.finetuning import finetune
     from vitcapr.training.outcome import TrainingJob, digests
 
     data = read_manifest(manifest)

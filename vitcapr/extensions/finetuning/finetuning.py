@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from vitcapr.batches.augment import Augmentation, PixelInput
 from vitcapr.batches.texts import draw_pairs
-from vitcapr.batches.tokenised import TowerCaptions
-from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.encoders.image_recipe import preprocessing_of
+from vitcapr.extensions.finetuning.augment import Augmentation, PixelInput
+from vitcapr.extensions.finetuning.config import FinetunedDualEncoderConfig
+from vitcapr.extensions.finetuning.finetuned import Untrained, captions_to_read, check_tags
+from vitcapr.extensions.finetuning.finetuned_towers import finetuned_towers, layer_rates
+from vitcapr.extensions.finetuning.tokenised import TowerCaptions
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, write_tower_readers
 from vitcapr.formats.tokens import TagTable
 from vitcapr.models.dual_encoder_model import DualEncoder
-from vitcapr.models.finetuned_towers import finetuned_towers, layer_rates
-from vitcapr.retrieval.finetuned import Untrained, captions_to_read, check_tags
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.outcome import TrainingJob
@@ -70,7 +70,7 @@ def finetune(
     trainer.fit(
         build,
         rates_of=lambda model: layer_rates(model, training.layer_decay, training.encoder_rate),
-        pixels=PixelInput(preprocessing, augmentation, job.seed),
+        prepare=PixelInput(preprocessing, augmentation, job.seed),
         epoch_batches=training.epoch_batches,
     )
     if distributed.is_first():

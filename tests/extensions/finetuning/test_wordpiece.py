@@ -1,6 +1,6 @@
 """A WordPiece tokenizer trained on captions of two languages."""
 
-from vitcapr.text.wordpiece import PAD, SPECIAL, train_wordpiece
+from vitcapr.extensions.finetuning.wordpiece import PAD, SPECIAL, train_wordpiece
 
 CAPTIONS = ["A dog runs on the grass .", "Two dogs are running .", "一只狗在草地上跑。", "两只狗在跑。"] * 3
 

@@ -1,6 +1,6 @@
 from vitcapr.config.base import StageSettings
-from vitcapr.config.features import TokenizerConfig
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning.config import TokenizerConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
@@ -18,9 +18,9 @@ def train_tokenizer(
     tokenizer: Out[kinds.TokenizerFile],
 ) -> None:
     """Train a WordPiece tokenizer on the captions of the training split only."""
+    from vitcapr.extensions.finetuning.wordpiece import train_wordpiece
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import write_tokenizer
-    from vitcapr.text.wordpiece import train_wordpiece
 
     config = settings.tokenizer
     captions = read_manifest(manifest).captions_of("train")

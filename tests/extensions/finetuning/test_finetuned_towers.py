@@ -5,14 +5,14 @@ from typing import Any
 import torch
 from transformers import BertConfig, BertModel, ViTConfig, ViTModel
 
-from vitcapr.models.dual_encoder_model import DualEncoder
-from vitcapr.models.finetuned_towers import (
+from vitcapr.extensions.finetuning.finetuned_towers import (
     FinetunedImageTower,
     FinetunedTextTower,
     LanguageTowers,
     TowerTokens,
     layer_rates,
 )
+from vitcapr.models.dual_encoder_model import DualEncoder
 
 WIDTH = 8
 

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from vitcapr.encoders.devices import to_device
+
 Pool = Literal["cls", "mean"]
 
 
@@ -177,10 +179,25 @@ class TowerTokens(NamedTuple):
     inputs: dict[str, Tensor]
 
 
+class TowerBatch(list[TowerTokens]):
+    """The captions of a batch, by tower."""
+
+    def to(self, device: torch.device) -> "TowerBatch":
+        """Return the batch on a device."""
+        return TowerBatch(
+            TowerTokens(
+                part.tower,
+                to_device(part.at, device),
+                {name: to_device(tensor, device) for name, tensor in part.inputs.items()},
+            )
+            for part in self
+        )
+
+
 class LanguageTowers(nn.ModuleDict):
     """Text towers by name: the captions of a batch, each by the tower of its language -> (M, E)."""
 
-    reads: Literal["tower tokens"] = "tower tokens"
+    reads: Literal["own"] = "own"
 
     def forward(self, captions: Sequence[TowerTokens]) -> Tensor:
         order = torch.cat([part.at for part in captions]).argsort()

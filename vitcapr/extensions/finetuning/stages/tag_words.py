@@ -1,6 +1,6 @@
 from vitcapr.config.base import StageSettings
-from vitcapr.config.features import TagsConfig
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning.config import TagsConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
@@ -19,10 +19,10 @@ def tag_words(
     card: Out[kinds.TagsCard],
 ) -> None:
     """Tag the words of all captions with the tagger of their language."""
+    from vitcapr.extensions.finetuning.tags import taggers
     from vitcapr.files import sha256_file
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable, write_tags_card
-    from vitcapr.text.tags import taggers
 
     captions = read_manifest(manifest).captions
     languages = sorted(captions["language"].unique())

@@ -17,17 +17,17 @@ from safetensors.torch import load_file
 
 from tests.checkpoints import make_dataset, save_bert, save_checkpoint, tiny_vit
 from tests.data_sets import write_data_set
-from vitcapr.batches.tokenised import TowerCaptions, TowerReader
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning.stages.embed_finetuned import embed_finetuned
+from vitcapr.extensions.finetuning.stages.extract_pixels import extract_pixels
+from vitcapr.extensions.finetuning.stages.finetune import finetune
+from vitcapr.extensions.finetuning.stages.train_tokenizer import train_tokenizer
+from vitcapr.extensions.finetuning.tokenised import TowerCaptions, TowerReader
+from vitcapr.extensions.finetuning.wordpiece import train_wordpiece
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.tokens import TAGS, TagTable
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.embed_finetuned import embed_finetuned
-from vitcapr.stages.extract_pixels import extract_pixels
-from vitcapr.stages.finetune import finetune
-from vitcapr.stages.train_tokenizer import train_tokenizer
-from vitcapr.text.wordpiece import train_wordpiece
 
 IMAGES = 17
 TEXT = {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1, "hidden_dim": 8, "heads": 2, "max_length": 12}
@@ -214,7 +214,7 @@ def test_titles_are_known_by_their_tokens() -> None:
 
 def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Path) -> None:
     """experiments/bert-vit.yaml as it stands, with other checkpoints: equation 4, tags, segments, augmentation."""
-    experiments = Path(__file__).parents[2] / "experiments"
+    experiments = Path(__file__).parents[3] / "experiments"
     wanted = copy.deepcopy(
         yaml.safe_load((experiments / "bert-vit.yaml").read_text())["finetuned_dual_encoders"]["fine_tuned"]
     )

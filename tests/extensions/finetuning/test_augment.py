@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.ndimage import gaussian_filter
 
-from vitcapr.batches.augment import Augmentation, Draws, augment, blur, rotate, turn_hue
+from vitcapr.extensions.finetuning.augment import Augmentation, Draws, augment, blur, rotate, turn_hue
 
 LIMITS = Augmentation(probability=0.7, rotation=30, flip=0.5, brightness=0.4, hue=0.2, blur=1.5)
 

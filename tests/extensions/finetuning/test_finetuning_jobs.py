@@ -1,8 +1,12 @@
 """Fine-tuned dual encoders and DeViSE, a retriever, in the DAG: what is made for them, and what an edit makes again."""
 
 from pathlib import Path
-from typing import Any
 
+import pytest
+
+from tests.checkouts import copy_checkout
+from tests.experiment.conftest import Project
+from tests.forks import planning_forks
 from tests.plans.dry_runs import commands, options_of
 
 MATCHERS = {
@@ -36,7 +40,13 @@ MATCHERS = {
 }
 
 
-def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Any) -> None:
+@pytest.fixture
+def fresh(tmp_path: Path) -> Project:
+    copy_checkout(tmp_path / "project")
+    return Project(tmp_path / "project", forks=planning_forks)
+
+
+def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Project) -> None:
     (fresh.root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
     plan = fresh.plan(MATCHERS)
     jobs, text = {job.name for job in plan}, commands(plan)
@@ -54,7 +64,7 @@ def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Any) -> None:
     assert not any(job.startswith("train_captioner") for job in jobs)
 
 
-def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: Any) -> None:
+def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: Project) -> None:
     config = {
         **MATCHERS,
         "experiment": "paired",
