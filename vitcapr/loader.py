@@ -55,9 +55,7 @@ class Kind:
 _OBJECTIVE = "training.phases.*.objective"
 KINDS = {
     "METRIC": Kind("metrics", ("metrics.caption",), ("vitcapr.metrics.captions",)),
-    "CAPTIONER": Kind(
-        "captioners", ("captioner.architecture",), ("vitcapr.models.architectures", "vitcapr.encoders.networks")
-    ),
+    "CAPTIONER": Kind("captioners", ("captioner.architecture",), ("vitcapr.models.architectures",)),
     "ENCODER": Kind("encoders", ("backbone.kind",)),
     "HEAD": Kind("heads", ("retriever.image.head", "retriever.text.head"), ("vitcapr.training.heads",)),
     "TOWER": Kind("towers", ("retriever.text",)),
@@ -164,6 +162,12 @@ def load_part(kind: str, name: str) -> Any:
         return part.load()
     check_part(kind, name)
     return getattr(importlib.import_module(f"{KINDS[kind].packages[0]}.{name}"), kind)
+
+
+def beside_part(kind: str, name: str, attribute: str) -> Any:
+    """Return what the module of an extension's part defines beside it; None if it does not."""
+    part = parts(kind).get(name)
+    return part and getattr(importlib.import_module(part.module), attribute, None)
 
 
 def check_part(kind: str, name: str, where: object = None) -> None:

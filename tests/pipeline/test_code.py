@@ -61,7 +61,7 @@ def test_a_release_of_what_computes_counts() -> None:
 @pytest.mark.parametrize("stage", ["decode", "train_captioner"])
 def test_transformers_counts_for_captioners_of_a_language_model_alone(stage: str) -> None:
     """A release of transformers trains no LSTM again. Decoding reads the card, which states the training's code."""
-    module, network = f"vitcapr.stages.{stage}", "vitcapr/models/architectures/language_model.py"
+    module, network = f"vitcapr.stages.{stage}", "vitcapr/extensions/language_model/captioners/_network.py"
     assert not {"transformers", network} & job_code(module, {"captioner": {"architecture": "baseline"}}).keys()
     assert {"transformers", network} <= job_code(module, {"captioner": {"architecture": "language_model"}}).keys()
 

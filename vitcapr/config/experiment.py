@@ -11,7 +11,6 @@ from vitcapr.config.captioner import (
     BaselineConfig,
     CaptionerConfig,
     DecodingConfig,
-    LanguageModelCaptionerConfig,
     PatchAttentionConfig,
     RerankingConfig,
     TransformerConfig,
@@ -30,7 +29,7 @@ from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.report import FiguresConfig, FiguresOrNone, MetricsConfig
 from vitcapr.loader import extend_section, parts
 
-_CONFIGS = (PatchAttentionConfig, BaselineConfig, TransformerConfig, LanguageModelCaptionerConfig)
+_CONFIGS = (PatchAttentionConfig, BaselineConfig, TransformerConfig)
 if TYPE_CHECKING:
     AnyCaptionerConfig = CaptionerConfig
 else:  # The section of a plugin is read here, once the plugin is complete: it imports the module of captioners.

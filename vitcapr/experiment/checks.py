@@ -8,14 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from math import isqrt
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import find_backbone
-from vitcapr.config.captioner import LanguageModelCaptionerConfig
-from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.data.left_out import EMPTY_SPLIT
 from vitcapr.encoders import checkpoint_kinds
@@ -37,9 +34,6 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 """Seconds that the hub has to answer."""
 CONFIGURATIONS = ("config.json", OPEN_CLIP_CONFIG)
-LORA = "lora"
-_EXTRAS = {"peft": "language-model"}
-"""The extra of vitcapr that installs a library of another name."""
 
 
 def problems(experiment: "Experiment") -> Iterator[UserError]:
@@ -152,7 +146,11 @@ def _answer_of_the_hub(source: str, revision: str) -> str | None:
 def _missing_libraries(experiment: "Experiment") -> Iterator[UserError]:
     """Yield the optional libraries that the experiment needs and this environment lacks."""
     config, models = experiment.config, experiment.models
-    needed = {f"captioners.{name}.train: {LORA}": "peft" for name in models.trained_captioners if _adapts(config, name)}
+    needed: dict[str, str] = {}
+    extras: dict[str, str] = {}
+    for name in models.trained_captioners:
+        for key, (library, extra) in config.captioners[name].libraries.items():
+            needed[f"captioners.{name}.{key}"], extras[library] = library, extra
     sources = {f"backbones.{name}.source": config.backbones[name].source for name in models.extracted}
     needed |= {key: "timm" for key, source in sources.items() if source.startswith("timm:")}
     for key, source, *_ in _checkpoints(experiment):
@@ -162,13 +160,8 @@ def _missing_libraries(experiment: "Experiment") -> Iterator[UserError]:
             needed[f"{key}.source"] = package.partition(" ")[0].removesuffix("-torch").replace("-", "_")
     for key, library in needed.items():
         if find_spec(library) is None:
-            remedy = f"pip install 'vitcapr[{_EXTRAS.get(library, library.replace('_', '-'))}]'"
+            remedy = f"pip install 'vitcapr[{extras.get(library, library.replace('_', '-'))}]'"
             yield UserError(f"the library {library} is not installed", where=key, remedy=remedy)
-
-
-def _adapts(config: ExperimentConfig, name: str) -> bool:
-    captioner = config.captioners[name]
-    return isinstance(captioner, LanguageModelCaptionerConfig) and captioner.train == LORA
 
 
 def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:
@@ -208,14 +201,13 @@ def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
                 yield UserError(what, where=backbone.source, remedy="give views of one network and one image size")
     for name in experiment.models.trained_captioners:
         captioner = config.captioners[name]
-        grid = captioner.prefix.grid if isinstance(captioner, LanguageModelCaptionerConfig) else None
-        patches = stored[captioner.backbone].shapes.get(_at_layer(captioner.arrays, captioner.layer)[0])
-        if grid and patches and (isqrt(patches[0]) ** 2 != patches[0] or grid**2 > patches[0]):
-            what = (
-                f"captioners.{name}.prefix.grid: {grid} is to pool a larger square, but {patches[0]} patches are stored"
-            )
-            where = config.backbones[captioner.backbone].source
-            yield UserError(what, where=where, remedy="lower it, or set it to null")
+        patches = stored[captioner.backbone].shapes.get(_at_layer(["patches"], captioner.layer)[0])
+        try:
+            if patches and captioner.attends:
+                captioner.check_patches(patches[0])
+        except UserError as error:
+            what, where = f"captioners.{name}.{error.what}", config.backbones[captioner.backbone].source
+            yield UserError(what, where=where, remedy=error.remedy)
 
 
 def _readers(experiment: "Experiment") -> Iterator[tuple[str, list[str], Sequence[str]]]:

@@ -1,17 +1,24 @@
 """The captions of an image behind one prefix: each as the language model reads it alone."""
 
+import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import Ridge
 from transformers import BloomConfig, BloomForCausalLM, LlamaConfig, LlamaForCausalLM, MambaConfig, MambaForCausalLM
 
-from tests.models.networks import tiny_network
+from tests.models.networks import save_language_model, tiny_network
 from tests.models.untrained import architecture, untrained
-from vitcapr.encoders.networks.language_model import group_queries
+from tests.training import test_captioner_task as captioning
+from vitcapr.encoders.checkpoints import open_tokenizer
 from vitcapr.errors import UserError
+from vitcapr.extensions.language_model.captioners._checkpoint import group_queries, load_language_model
+from vitcapr.extensions.language_model.captioners._network import image_words
 from vitcapr.models.interface import build_captioner
+from vitcapr.training.captioner_task import TrainingImages
 
 TOKENS = torch.tensor([[1, 5, 6, 7], [1, 8, 0, 0], [1, 9, 4, 0]])
 IMAGES = torch.tensor([0, 0, 1])
@@ -30,6 +37,20 @@ def test_captions_side_by_side_equal_each_alone(kind: str) -> None:
         read = torch.cat([memory["prefix"][image], model.embedding(caption[caption != 0])])
         alone.append(tiny_network(kind)(inputs_embeds=read[None]).logits[0, 5:])
     torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-5)
+
+
+def test_rare_words_of_an_image_count_more() -> None:
+    texts = {0: "a red boat boats", 1: "a dog", 3: "a red dog"}  # All say "a", the start and the end.
+    words = captioning.VOCABULARY
+    images = TrainingImages(captioning.STORE, captioning.TOKENS, np.arange(4), seed=0)
+    ((features, weights),) = image_words(images, np.array([*texts]), ("cls",), len(words))
+    expected = torch.zeros(len(texts), len(words))
+    for image, text in enumerate(texts.values()):
+        for word in text.split():
+            with_it = sum(word in other.split() for other in texts.values())
+            expected[image, words.index[word]] = math.log(len(texts) / with_it)
+    torch.testing.assert_close(weights, expected / expected.sum(1, keepdim=True))
+    assert torch.equal(features["cls"], torch.from_numpy(captioning.STORE["cls"].values[[*texts]]).float())
 
 
 @torch.no_grad()
@@ -97,3 +118,14 @@ def test_a_prefix_begins_as_the_regression_onto_what_is_said_of_the_image() -> N
     enlarged = torch.from_numpy(expected).float() * model.embedding.weight.std() / expected.std()
     torch.testing.assert_close(prefix - prefix.mean(0), enlarged, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(prefix.mean(0), words.mean(0), rtol=1e-3, atol=1e-3)
+
+
+def test_the_rows_of_the_pieces_are_taken(tmp_path: Path) -> None:
+    folder = save_language_model(tmp_path / "tiny", ["a dog runs", "the big dog runs"])
+    rows = (1, 0, 1, 17, 5)
+    whole = load_language_model(folder, range(len(open_tokenizer(folder))), torch.float32)
+    part = load_language_model(folder, rows, torch.float32)
+    assert part.get_output_embeddings().weight is part.get_input_embeddings().weight
+    read = torch.tensor([[1, 3, 4]])
+    expected = whole(input_ids=torch.tensor(rows)[read]).logits[..., rows]
+    torch.testing.assert_close(part(input_ids=read).logits, expected)

@@ -1,8 +1,9 @@
 """A pretrained language model that reads an image as a prefix (ClipCap, Mokady et al. 2021; LLaVA, Liu et al. 2023)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache, DynamicLayer
@@ -10,9 +11,12 @@ from transformers.cache_utils import Cache, DynamicLayer
 from vitcapr.errors import UserError
 from vitcapr.models.interface import Captioner, Memory, State, Step
 from vitcapr.models.packing import WordsOfImages
+from vitcapr.training.captioner_task import TrainingImages
 
 _RANK = 16
 """Rank of the low-rank adapters."""
+_SAMPLE = 2_000
+"""Images from which a projector starts."""
 
 
 class LanguageModelCaptioner(Captioner):
@@ -94,6 +98,11 @@ class LanguageModelCaptioner(Captioner):
         patches = features["patches"]
         shares = _pooling(patches, self.grid) if self.grid else None
         return torch.cat([cls, patches if shares is None else shares @ patches], dim=1), shares
+
+    def begin(self, images: TrainingImages) -> None:
+        """Start the projector from a sample of the training images."""
+        some = np.sort(np.random.default_rng(images.seed).permutation(images.rows)[:_SAMPLE])
+        self.start_projector(image_words(images, some, self.arrays, len(self.embedding.weight)))
 
     @torch.no_grad()
     def start_projector(self, images: Iterable[tuple[dict[str, Tensor], Tensor]]) -> None:
@@ -205,6 +214,28 @@ class LanguageModelCaptioner(Captioner):
         return bool((first - second).abs().max() > 0.02 * first.abs().max())
 
 
+def image_words(
+    images: TrainingImages, rows: np.ndarray, arrays: Sequence[str], pieces: int
+) -> Iterator[tuple[dict[str, Tensor], Tensor]]:
+    """Blocks of images: their features, and the tf-idf (B, V) of the pieces of their captions, with a sum of 1.
+
+    Args:
+        rows: of the images, in increasing order.
+        pieces: V.
+    """
+    counts, tokens = np.zeros((len(rows), pieces), np.float32), images.tokens
+    owner, ids = np.repeat(tokens.image_row, tokens.lengths), tokens.ids
+    known = np.isin(owner, rows)
+    np.add.at(counts, (np.searchsorted(rows, owner[known]), ids[known]), 1)
+    counts *= np.log(len(rows) / np.maximum(1, (counts > 0).sum(0)))
+    counts /= np.maximum(counts.sum(1, keepdims=True), 1e-9)
+    first = 0
+    for features in images.blocks(arrays, rows):
+        number = len(next(iter(features.values())))
+        yield features, torch.from_numpy(counts[first : first + number])
+        first += number
+
+
 def _add_adapters(network: nn.Module) -> None:
     """Low-rank adapters of every linear layer but the output, scaled by 2, in float32."""
     try:
@@ -255,6 +286,3 @@ def _pooling(patches: Tensor, grid: int) -> Tensor:
         raise UserError(what, remedy="lower it, or set it to null")
     each = torch.eye(side * side, device=patches.device).view(-1, side, side)
     return nn.functional.adaptive_avg_pool2d(each, grid).flatten(1).T
-
-
-CAPTIONER = LanguageModelCaptioner

@@ -13,12 +13,12 @@ from tests.commands.stores import train
 from tests.models.networks import save_language_model
 from vitcapr.commands.models import push
 from vitcapr.errors import UserError
+from vitcapr.extensions.language_model.stages.pieces import pieces
 from vitcapr.formats.captions import read_attention, read_captions
 from vitcapr.formats.model import read_model
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
-from vitcapr.stages.pieces import pieces
 
 TEXTS = [f"{start} {thing}" for start in ("a", "the big") for thing in ("dog", "cat", "boat", "man")]
 PHASES = [

@@ -1,9 +1,6 @@
-"""The networks of captioners with a pretrained language model.
+"""The networks of captioners with a pretrained language model."""
 
-Apart from the language models that judge captions on purpose: this module is part of the code of such captioners alone.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +18,16 @@ _PLAIN = ("llama", "mistral", "qwen2", "qwen3", "smollm3")
 
 
 class LanguageModel(NamedTuple):
-    """A checkpoint, and its entry in the card of a captioner: name, revision, digest of weights and tokenizer."""
+    """A checkpoint.
+
+    Attributes:
+        card: its entry in the card of a captioner: name, revision, digest of weights and tokenizer.
+        in_float32: whether it is trained, and so opened, in float32.
+    """
 
     folder: Path
     card: dict[str, Any]
+    in_float32: bool
 
     def open(self, words: Vocabulary, dtype: torch.dtype) -> Any:
         """Load the network, reduced to its pieces ``words``.
@@ -35,15 +38,33 @@ class LanguageModel(NamedTuple):
         if not words.rows:
             what, remedy = "the vocabulary has words, not pieces", "give text/pieces/CAPTIONER/vocabulary.json"
             raise UserError(what, where=self.folder, remedy=remedy)
-        return load_language_model(self.folder, words.rows, dtype)
+        return load_language_model(self.folder, words.rows, torch.float32 if self.in_float32 else dtype)
 
 
-def find_language_model(source: str, revision: str) -> LanguageModel:
+def find_trained(given: str, known: Mapping[str, Any]) -> LanguageModel:
+    """Find the language model of a trained captioner: the checkpoint of its training, or of its name on this machine.
+
+    Args:
+        given: the name in its settings.
+        known: its entry in the card.
+
+    Raises:
+        UserError: it has other weights.
+    """
+    source = given if Path(given).is_dir() else known["source"]
+    found = find_language_model(source, known["revision"] or "main")
+    if found.card["weights_sha256"] != known["weights_sha256"]:
+        what, remedy = "the captioner was trained with other weights of its language model", "give the same checkpoint"
+        raise UserError(what, where=source, remedy=remedy)
+    return found
+
+
+def find_language_model(source: str, revision: str, in_float32: bool = False) -> LanguageModel:
     """Find a language model and read the digest of its files, before it is loaded."""
     checkpoint = locate(source, revision)
     folder, commit = checkpoint.folder, checkpoint.revision
     card = {"source": source_name(source), "revision": commit, "weights_sha256": digest_with_tokenizer(folder)}
-    return LanguageModel(folder, card)
+    return LanguageModel(folder, card, in_float32)
 
 
 def load_language_model(folder: Path, rows: Sequence[int], dtype: torch.dtype) -> Any:
