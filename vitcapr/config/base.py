@@ -228,7 +228,7 @@ ExperimentName = Annotated[Name, not_reserved(*_BESIDE_EXPERIMENTS)]
 CaptionerName = Annotated[Name, not_reserved("retrieval", "information", "languages")]
 """Name of a captioner. Its scores are in ``metrics/``, beside the reserved folders."""
 ModelName = Annotated[Name, not_reserved("untrained")]
-"""Name of a retriever or fine-tuned dual encoder. Its embeddings are in ``embeddings/``, beside the reserved folder."""
+"""Name of a dual encoder. Its embeddings are in ``embeddings/``, beside the reserved folder."""
 
 
 ADOPTED = "store:"

@@ -22,10 +22,10 @@ from vitcapr.extensions.finetuning.stages.embed_finetuned import embed_finetuned
 from vitcapr.extensions.finetuning.stages.extract_pixels import extract_pixels
 from vitcapr.extensions.finetuning.stages.finetune import finetune
 from vitcapr.extensions.finetuning.stages.train_tokenizer import train_tokenizer
+from vitcapr.extensions.finetuning.text_files import TAGS, TagTable
 from vitcapr.extensions.finetuning.tokenised import TowerCaptions, TowerReader
 from vitcapr.extensions.finetuning.wordpiece import train_wordpiece
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.tokens import TAGS, TagTable
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.pipeline.run import run_stage
 

@@ -8,7 +8,7 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.extensions.finetuning import tags
 from vitcapr.extensions.finetuning.tags import hanlp_tagger, jieba_tagger, tag_english, taggers
-from vitcapr.formats.tokens import TAGS, TagTable
+from vitcapr.extensions.finetuning.text_files import TAGS, TagTable
 
 
 @pytest.mark.parametrize(

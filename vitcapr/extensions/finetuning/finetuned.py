@@ -24,14 +24,14 @@ from vitcapr.extensions.finetuning.finetuned_towers import (
     LanguageTowers,
     finetuned_towers,
 )
+from vitcapr.extensions.finetuning.text_files import READERS, TAGS, TagTable, read_tokenizer, read_tower_readers
 from vitcapr.extensions.finetuning.tokenised import TowerCaptions, TowerReader
 from vitcapr.extensions.finetuning.wordpiece import PAD
 from vitcapr.files import sha256_file
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
+from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.pair_files import read_pair_table
-from vitcapr.formats.tokens import TAGS, TagTable, read_tokenizer
 from vitcapr.models.dual_encoder_model import DualEncoder
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_split, embed_texts

@@ -9,11 +9,10 @@ from vitcapr.extensions.finetuning.augment import Augmentation, PixelInput
 from vitcapr.extensions.finetuning.config import FinetunedDualEncoderConfig
 from vitcapr.extensions.finetuning.finetuned import Untrained, captions_to_read, check_tags
 from vitcapr.extensions.finetuning.finetuned_towers import finetuned_towers, layer_rates
+from vitcapr.extensions.finetuning.text_files import READERS, TagTable, write_tower_readers
 from vitcapr.extensions.finetuning.tokenised import TowerCaptions
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.model import READERS, write_tower_readers
-from vitcapr.formats.tokens import TagTable
 from vitcapr.models.dual_encoder_model import DualEncoder
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed

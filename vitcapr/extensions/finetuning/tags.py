@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import yaml
 
 from vitcapr.errors import UserError
-from vitcapr.formats.tokens import TAGS, Tagged
+from vitcapr.extensions.finetuning.text_files import TAGS, Tagged
 
 _DATA: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _JIEBA: dict[str, str] = {letter: tag for tag, letters in _DATA["jieba"].items() for letter in letters}

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from vitcapr.errors import UserError
 from vitcapr.extensions.finetuning.finetuned_towers import TowerBatch, TowerTokens
-from vitcapr.formats.tokens import TagTable
+from vitcapr.extensions.finetuning.text_files import TagTable
 from vitcapr.text.cleaning import second_clause, title_spans
 
 

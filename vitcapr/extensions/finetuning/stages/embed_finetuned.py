@@ -33,9 +33,9 @@ def embed_finetuned(
         open_pixels,
         untrained_finetuned,
     )
+    from vitcapr.extensions.finetuning.text_files import TagTable
     from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tokens import TagTable
 
     data = read_manifest(manifest)
     store = open_pixels(pixels, data)

@@ -29,8 +29,8 @@ def finetune(
     from vitcapr.encoders.devices import resolve_device
     from vitcapr.extensions.finetuning.finetuned import open_pixels, untrained_finetuned
     from vitcapr.extensions.finetuning.finetuning import finetune
+    from vitcapr.extensions.finetuning.text_files import TagTable
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tokens import TagTable
     from vitcapr.training.outcome import TrainingJob, digests
 
     data = read_manifest(manifest)

@@ -20,9 +20,9 @@ def tag_words(
 ) -> None:
     """Tag the words of all captions with the tagger of their language."""
     from vitcapr.extensions.finetuning.tags import taggers
+    from vitcapr.extensions.finetuning.text_files import TagTable, write_tags_card
     from vitcapr.files import sha256_file
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tokens import TagTable, write_tags_card
 
     captions = read_manifest(manifest).captions
     languages = sorted(captions["language"].unique())

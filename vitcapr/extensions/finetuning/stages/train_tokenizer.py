@@ -18,9 +18,9 @@ def train_tokenizer(
     tokenizer: Out[kinds.TokenizerFile],
 ) -> None:
     """Train a WordPiece tokenizer on the captions of the training split only."""
+    from vitcapr.extensions.finetuning.text_files import write_tokenizer
     from vitcapr.extensions.finetuning.wordpiece import train_wordpiece
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tokens import write_tokenizer
 
     config = settings.tokenizer
     captions = read_manifest(manifest).captions_of("train")
