@@ -23,7 +23,6 @@ from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
 from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
 from vitcapr.models.interface import Memory, State, Step
-from vitcapr.training.captioner_task import model_arguments
 
 VOCABULARY, PATCHES, WIDTH, BATCH = 3000, 196, 192, 64
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
@@ -52,7 +51,7 @@ def captioner() -> EndingCaptioner:
     """Weights drawn large, so that the choices of words are about as sharp as those of a trained captioner."""
     torch.manual_seed(0)
     settings = {"embedding_dim": 256, "attention_dim": 256, "scoring": "tanh", "init_from_cls": False}
-    arguments = model_arguments(PatchAttentionConfig(backbone="vit", **settings))  # type: ignore[arg-type]
+    arguments = PatchAttentionConfig(backbone="vit", **settings).described()  # type: ignore[arg-type]
     model = EndingCaptioner(VOCABULARY, WIDTH, **arguments).eval()
     with torch.no_grad():
         model.words.weight.mul_(12)

@@ -22,8 +22,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
-from vitcapr.encoders.networks.language_model import group_queries
-from vitcapr.models.architectures.language_model import LanguageModelCaptioner
+from vitcapr.extensions.language_model.captioners._checkpoint import group_queries
+from vitcapr.extensions.language_model.captioners._network import LanguageModelCaptioner
 
 PIECES, WIDTH, PATCHES, LENGTH = 2500, 192, 196, 12
 PAD, START, END = 0, 1, 2

@@ -37,7 +37,7 @@ from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
 from vitcapr.models.attention_scores import Scoring, patch_scores
 from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.store.reader import FeatureArray
-from vitcapr.training.captioner_task import CaptionerTask, Step, model_arguments
+from vitcapr.training.captioner_task import CaptionerTask, Step
 
 VOCABULARY = 2500
 _clock = time.perf_counter if torch.cuda.is_available() else time.process_time
@@ -55,7 +55,7 @@ def captions(images: int) -> TokenTable:
 def architecture_of(**settings: Any) -> dict[str, Any]:
     """That of a patch attention with vectors of 256 numbers, as a card has it."""
     captioner = PatchAttentionConfig(backbone="vit", embedding_dim=256, init_from_cls=False, **settings)
-    return {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, **model_arguments(captioner)}
+    return {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, **captioner.described()}
 
 
 def task_of(

@@ -5,7 +5,7 @@
 
 models, features = experiment.models, experiment.features
 captioning, retrieval = experiment.captioning, experiment.retrieval
-finetuning, targets = experiment.finetuning, experiment.targets
+targets = experiment.targets
 
 
 wildcard_constraints:
@@ -17,10 +17,8 @@ wildcard_constraints:
     reranking=one_of(models.rerankings),
     encoder=one_of(models.text_encoders),
     retriever=one_of(models.needed_retrievers),
-    tokenizer=one_of(models.tokenizers),
-    finetuned=one_of(models.needed_dual_encoders),
+    polyglot=one_of(models.polyglots),
     language=one_of(models.languages),
-    loss_curves=one_of(list(experiment.config.run.loss_curves)),
     scored=one_of(models.scored),
     querybank_scores=one_of(list(models.querybank_scores.values())),
     split=one_of(models.needed_splits),

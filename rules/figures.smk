@@ -4,8 +4,6 @@
 histories = figures.model_files(paths.HISTORY, figures.with_history(experiment))
 cards = figures.model_files(paths.CARD, figures.with_card(experiment))
 uses = figures.model_files(paths.GPU_USE, figures.trained_models(experiment))
-loss_histories = partial(figures.loss_curve_files, experiment, paths.HISTORY)
-loss_cards = partial(figures.loss_curve_files, experiment, paths.CARD)
 family_cards = figures.family_files(experiment, paths.CARD)
 family_scores = figures.family_files(experiment, paths.RETRIEVAL_SCORES)
 recall_scores = figures.recall_scores(experiment)
@@ -146,31 +144,6 @@ use rule cpu_job as draw_curves with:
         "the score that chose it. A dotted line marks the start of a phase.",
 
 
-use rule cpu_job as draw_loss_curves with:
-    input:
-        histories=list_files(loss_histories),
-        cards=list_files(loss_cards),
-    output:
-        pictures=report(
-            figures.in_formats(experiment, paths.LOSS_CURVES),
-            caption=figures.CAPTION,
-            category="Training",
-            labels={
-                "figure": "losses of finetuned_dual_encoders",
-                "compared": "{loss_curves}",
-            },
-        ),
-    log:
-        paths.log("draw_loss_curves", "loss_curves"),
-    params:
-        **stages.draw_loss_curves(
-            histories=loss_histories,
-            cards=loss_cards,
-        ),
-        caption="Losses after every epoch, of models that differ in one setting. A star marks the epoch whose weights "
-        "are used.",
-
-
 use rule cpu_job as draw_gpu with:
     input:
         uses=list_files(uses),
@@ -187,28 +160,6 @@ use rule cpu_job as draw_gpu with:
         **stages.draw_gpu(uses=uses),
         caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
         "continued goes on where it stopped. Trainings on a CPU are left out.",
-
-
-use rule cpu_job as draw_pixels with:
-    input:
-        pixels=paths.PIXELS,
-        manifest=paths.MANIFEST,
-    output:
-        pictures=report(
-            figures.in_formats(experiment, paths.PIXEL_SHEETS),
-            caption=figures.CAPTION,
-            category="Data",
-            labels={"figure": "augmentation and Base64"},
-        ),
-    log:
-        paths.log("draw_pixels", "backbone"),
-    wildcard_constraints:
-        backbone=one_of(models.pixel_backbones),
-    params:
-        **stages.draw_pixels(),
-        caption="Pictures in training: each random change of the experiment on its own, at its limit, and a picture's "
-        "file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the file is a "
-        "JPEG.",
 
 
 # Retrieval.

@@ -108,3 +108,31 @@ use rule cpu_job as score_pools with:
     threads: 4
     params:
         **stages.score_pools(model=lambda wildcards: wildcards.scored),
+
+
+# A dual encoder that reads several languages is scored with all of them, and each language under MODEL-LANGUAGE.
+
+
+use rule cpu_job as select_language with:
+    input:
+        all_languages=paths.fill(paths.EMBEDDINGS, embedded="{polyglot}"),
+        manifest=paths.MANIFEST,
+    output:
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{polyglot}-{language}"),
+    log:
+        paths.log("select_language", "polyglot", "language", "split"),
+    params:
+        **stages.select_language(),
+
+
+use rule cpu_job as score_languages with:
+    input:
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{polyglot}"),
+        manifest=paths.MANIFEST,
+    output:
+        metrics=paths.LANGUAGE_SCORES,
+    log:
+        paths.log("score_languages", "polyglot", "split"),
+    threads: 4
+    params:
+        **stages.score_languages(model=lambda wildcards: wildcards.polyglot),

@@ -1,4 +1,4 @@
-# Captions -> vocabulary and word numbers, or the pieces of a language model. Word-vector files -> initial embeddings.
+# Captions -> vocabulary and word numbers. Word-vector files -> initial embeddings.
 
 
 use rule cpu_job as vocabulary with:
@@ -11,18 +11,6 @@ use rule cpu_job as vocabulary with:
         paths.log("vocabulary"),
     params:
         **stages.vocabulary(),
-
-
-use rule cpu_job as pieces with:
-    input:
-        manifest=paths.MANIFEST,
-    output:
-        vocabulary=paths.PIECES_VOCABULARY,
-        tokens=paths.PIECES,
-    log:
-        paths.log("pieces", "captioner"),
-    params:
-        **stages.pieces(),
 
 
 use rule cpu_job as word_vectors with:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from vitcapr.errors import UserError
 
@@ -52,16 +52,14 @@ class Kind:
     packages: tuple[str, ...] = ()
 
 
-_TRAINED, _OBJECTIVE = ("captioner", "retriever", "finetuned", "training.finetuned"), "training.phases.*.objective"
+_OBJECTIVE = "training.phases.*.objective"
 KINDS = {
     "METRIC": Kind("metrics", ("metrics.caption",), ("vitcapr.metrics.captions",)),
-    "CAPTIONER": Kind(
-        "captioners", ("captioner.architecture",), ("vitcapr.models.architectures", "vitcapr.encoders.networks")
-    ),
+    "CAPTIONER": Kind("captioners", ("captioner.architecture",), ("vitcapr.models.architectures",)),
     "ENCODER": Kind("encoders", ("backbone.kind",)),
     "HEAD": Kind("heads", ("retriever.image.head", "retriever.text.head"), ("vitcapr.training.heads",)),
     "TOWER": Kind("towers", ("retriever.text",)),
-    "LOSS": Kind("losses", tuple(f"{model}.{_OBJECTIVE}" for model in _TRAINED), ("vitcapr.training.losses",)),
+    "LOSS": Kind("losses", (f"*.{_OBJECTIVE}", f"*.*.{_OBJECTIVE}"), ("vitcapr.training.losses",)),
     "RERANKER": Kind("rerankers", ("scorer",), ("vitcapr.retrieval.rerankers",)),
 }
 """By the name that the module of a part defines."""
@@ -100,11 +98,13 @@ class Hooks:
         contradictions: of an :class:`~vitcapr.config.experiment.ExperimentConfig`, a sentence for each contradiction
             between a section of the extension and another one.
         facts: of a configuration, what the extension runs, for the head of the first page: (kind, names).
-        backbones, text_encoders: of a configuration, those whose features the extension reads.
+        backbones: of a configuration, those that the extension trains further on pictures.
+        text_encoders: of a configuration, those whose features the extension reads.
         trained_backbone: of a configuration, the keys of config.json of the backbone that it trains, with values.
         checks_claims: of a configuration, whether a rule of it writes ``claims.json`` beside any captions.
-        problems: of an experiment, a :class:`~vitcapr.errors.UserError` for everything that would end its run.
-        arrays: of an experiment, (key, backbones, arrays) for everything that reads features of images.
+        checkpoints: of a configuration, (key, source, revision, check of its folder) of each one that the extension
+            starts from.
+        arrays: of a configuration, (key, backbones, arrays) for everything that reads features of images.
         pairs: of a configuration, (key, number) for each number of training pairs that a key asks for.
         scores: of an experiment, the files that ``summary.csv`` joins.
         figures: of an experiment, the patterns of each figure that a run draws, and the values of their wildcards.
@@ -120,11 +120,11 @@ class Hooks:
     text_encoders: Callable[[Any], Iterable[str]] = lambda _: ()
     trained_backbone: Callable[[Any], Iterable[tuple[str, Any]]] = lambda _: ()
     checks_claims: Callable[[Any], Iterable[bool]] = lambda _: ()
-    problems: Callable[[Any], Iterable[Exception]] = lambda _: ()
+    checkpoints: Callable[[Any], Iterable[tuple[str, str, str, Callable[[Path], object]]]] = lambda _: ()
     arrays: Callable[[Any], Iterable[tuple[str, list[str], list[str]]]] = lambda _: ()
     pairs: Callable[[Any], Iterable[tuple[str, int]]] = lambda _: ()
     scores: Callable[[Any], Iterable[str]] = lambda _: ()
-    figures: Callable[[Any], Iterable[tuple[str, dict[str, str]]]] = lambda _: ()
+    figures: Callable[[Any], Iterable[tuple[str | list[str], dict[str, str]]]] = lambda _: ()
     tables: Callable[[Any], Iterable[str]] = lambda _: ()
     page: Callable[[Any], Iterable[str]] = lambda _: ()
     notes: Callable[[Any], Iterable[str]] = lambda _: ()
@@ -162,6 +162,12 @@ def load_part(kind: str, name: str) -> Any:
         return part.load()
     check_part(kind, name)
     return getattr(importlib.import_module(f"{KINDS[kind].packages[0]}.{name}"), kind)
+
+
+def beside_part(kind: str, name: str, attribute: str) -> Any:
+    """Return what the module of an extension's part defines beside it; None if it does not."""
+    part = parts(kind).get(name)
+    return part and getattr(importlib.import_module(part.module), attribute, None)
 
 
 def check_part(kind: str, name: str, where: object = None) -> None:
@@ -254,10 +260,12 @@ def extend_section(name: str, section: type[T]) -> type[T]:
     return types.new_class(section.__name__, (*reversed(added), section), exec_body=lambda body: body.update(values))
 
 
-def sections_to_run() -> list[str]:
-    """Return the sections of extensions whose definitions ``run`` lists under the name of the section."""
+def sections_to_run(kind: type = object) -> list[str]:
+    """Return the sections of extensions whose definitions, of a class, ``run`` lists under the name of the section."""
     keys = [key for section in _from_settings("Run") for key in section.model_fields]
-    return [key for section in _from_settings("Experiment") for key in section.model_fields if key in keys]
+    fields = [field for section in _from_settings("Experiment") for field in section.model_fields.items()]
+    entries = {key: get_args(field.annotation)[1:] for key, field in fields if key in keys}  # Of dict[Name, X]: (X,).
+    return [key for key, kinds in entries.items() if any(issubclass(each, kind) for each in kinds)]
 
 
 def run_entries(config: Any, section: str) -> dict[str, Any]:

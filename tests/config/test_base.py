@@ -162,6 +162,8 @@ TRANSPORT = {
         "image_root",
         "examples_of",
         "attended",
+        "libraries",
+        "check_patches",
     ),
 }
 

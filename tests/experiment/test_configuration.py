@@ -14,6 +14,7 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
 from vitcapr.experiment import figures
+from vitcapr.experiment.checks import checkpoint_sources
 from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged
 
 REPOSITORY = Path(__file__).parents[2]
@@ -55,8 +56,9 @@ def experiment(name: str, **values: Any) -> Experiment:
 def test_every_file_and_model_is_to_be_had_and_a_hub_id_has_the_commit_of_the_table(name: str) -> None:
     sources = {spelled: one.source for one in read_obtainable() for spelled in one.names}
     wanted = experiment(name)
-    assert {str(path) for path in wanted.user_files.values()} | set(wanted.models.checkpoints) <= sources.keys()
-    for model, revision in wanted.models.checkpoints.items():
+    started = checkpoint_sources(wanted)
+    assert {str(path) for path in wanted.user_files.values()} | started.keys() <= sources.keys()
+    for model, revision in started.items():
         if "/" in model:
             assert re.fullmatch("[0-9a-f]{40}", revision), model
             assert sources[model] == f"https://huggingface.co/{model}/tree/{revision}"
@@ -109,7 +111,7 @@ def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest
     rules = rules_of(fresh.dry_run("--configfile", f"experiments/{file.name}"))
     assert {"data", "summary"} <= rules
     assert ("paper_tables" in rules) == (experiment.config.run.paper is not None)
-    assert ("finetune" in rules) == bool(experiment.models.needed_dual_encoders)
+    assert ("finetune" in rules) == bool(experiment.models.needed("finetuned_dual_encoders"))
     assert ("align" in rules) == bool(experiment.config.run.alignments)
     assert ("train_captioner" in rules) == bool(experiment.models.trained_captioners)
     assert ("train_retriever" in rules) == bool(experiment.models.needed_retrievers)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from vitcapr.config.dual_encoder import FinetuneSettings
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.extensions.finetuning.config import FinetuneSettings
 from vitcapr.stages.spread import SpreadSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 

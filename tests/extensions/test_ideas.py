@@ -35,6 +35,7 @@ from vitcapr.pipeline import code as hashing
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import Retriever
 from vitcapr.retrieval.reranking import Candidates
+from vitcapr.training.captioner_task import TrainingImages
 
 IDEAS = sorted((REPOSITORY / "experiments/ideas").glob("*/*.py"))
 WORDS = ("unigram_smoothing", "unlikelihood")
@@ -74,8 +75,7 @@ def words_of(objective: Any = "cross_entropy", kind: str = "baseline") -> tuple[
         own = {"output_activation": "tanh", "images": 4, "neighbours": 2}
         torch.manual_seed(0)
         model = build_captioner({"kind": kind, **sizes, **looks, **own})
-        blocks = [{name: torch.from_numpy(array.values[:3]).float() for name, array in captioning.STORE.items()}]
-        model.remember(iter(blocks), [torch.tensor(captioning.TOKENS[caption].tolist()) for caption in (0, 2, 3)])
+        model.begin(TrainingImages(captioning.STORE, captioning.TOKENS, np.arange(3), seed=0))
         assert [captioning.VOCABULARY.decode(text.tolist()) for text in model.texts[:2]] == [
             captioning.CAPTIONS[caption] for caption in (0, 2)
         ]

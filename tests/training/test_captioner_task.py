@@ -1,7 +1,6 @@
 """The captioner's loss against one caption at a time, its objectives by phase, and the decoded validation score."""
 
 import itertools
-import math
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from vitcapr.decoding.stepwise import Hypothesis
 from vitcapr.formats.training_files import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
-from vitcapr.training.captioner_task import CaptionerTask, history_with_rewards, image_words
+from vitcapr.training.captioner_task import CaptionerTask, history_with_rewards
 from vitcapr.training.reward import GreedyCider, SelfCritical
 
 IMAGES = 5
@@ -57,18 +56,6 @@ def task_of(
 
 def model_of(kind: str) -> Captioner:
     return untrained(kind, len(VOCABULARY), 6, embedding_dim=4, hidden_dim=5).eval()
-
-
-def test_rare_words_of_an_image_count_more() -> None:
-    texts = {0: "a red boat boats", 1: "a dog", 3: "a red dog"}  # All say "a", the start and the end.
-    ((features, weights),) = image_words(STORE, TOKENS, np.array([*texts]), ("cls",), len(VOCABULARY))
-    expected = torch.zeros(len(texts), len(VOCABULARY))
-    for image, text in enumerate(texts.values()):
-        for word in text.split():
-            images = sum(word in other.split() for other in texts.values())
-            expected[image, VOCABULARY.index[word]] = math.log(len(texts) / images)
-    torch.testing.assert_close(weights, expected / expected.sum(1, keepdim=True))
-    assert torch.equal(features["cls"], torch.from_numpy(STORE["cls"].values[[*texts]]).float())
 
 
 @pytest.mark.parametrize("kind", ["baseline", "patch_attention"])

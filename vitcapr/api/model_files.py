@@ -136,7 +136,6 @@ class ModelFiles:
         Raises:
             UserError: the architecture of the card is not that of its settings.
         """
-        from vitcapr.training.captioner_task import model_arguments
         from vitcapr.training.retriever import architecture_of
 
         with reading(self.folder / CARD, f"the card of a {self.kind}", "train the model"):
@@ -148,7 +147,7 @@ class ModelFiles:
                 expected = architecture_of(model, image_dims, **widths)
             else:
                 sizes = {name: given[name] for name in ("vocabulary", *_WIDTHS) if name in given}
-                expected = {"kind": model.architecture, **sizes, **model_arguments(model)}
+                expected = {"kind": model.architecture, **sizes, **model.described()}
             if given != expected:
                 raise ValueError("its architecture and its settings differ")
 
@@ -159,7 +158,8 @@ class ModelFiles:
         Raises:
             UserError: it is missing or differs from the model's.
         """
-        folder = f"text/pieces/{self.folder.resolve().name}" if hasattr(self.model, "language_model") else "text"
+        name = self.folder.resolve().name
+        folder = "text" if isinstance(self.model, RetrieverConfig) else self.model.words.format(captioner=name)
         path = self.file(f"{folder}/vocabulary.json", "vocabulary")
         if sha256_file(path) != self.card["inputs"]["vocabulary"]:
             raise self._other("with another vocabulary", path)

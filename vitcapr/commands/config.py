@@ -26,7 +26,7 @@ from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits, endless_warm_ups, lacks, too_many_pairs
+from vitcapr.experiment.checks import checkpoint_sources, empty_splits, endless_warm_ups, lacks, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.loader import KINDS, part_names
@@ -129,7 +129,7 @@ def files() -> None:
     needed = {}
     for path in sorted(Path("experiments").glob("*.yaml")):
         experiment = Experiment(read_config(path))
-        needed[path.stem] = [*map(str, experiment.user_files.values()), *experiment.models.checkpoints]
+        needed[path.stem] = [*map(str, experiment.user_files.values()), *checkpoint_sources(experiment)]
     print(to_markdown(obtainable_table(needed)), end="")
 
 
@@ -137,7 +137,10 @@ def _schema() -> dict[str, Any]:
     content: dict[str, Any] = ExperimentConfig.model_json_schema()
     _allow_without_choice(content)
     for section in _subclasses(Section):
-        place = content if section is ExperimentConfig else content["$defs"].get(section.__name__)
+        # Pydantic names sections that share a name, such as the Config of two captioners, by their modules as well.
+        names = (section.__name__, f"{section.__module__}.{section.__name__}".replace(".", "__"))
+        known = next((content["$defs"][name] for name in names if name in content["$defs"]), None)
+        place = content if section is ExperimentConfig else known
         if place is not None:
             needs = {key: f" Only with {' and '.join(map(str, marks))}." for key, marks in conditions(section).items()}
             for key, text in described(section).items():

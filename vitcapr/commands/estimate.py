@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from vitcapr.config.base import ADOPTED, find_backbone, find_data
+from vitcapr.experiment.checks import checkpoint_sources
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.audit_files import find_audit
 from vitcapr.formats.store_manifest import IDENTITIES, read_sealed, store_group
@@ -113,7 +114,7 @@ def missing_lines(experiment: Experiment) -> list[str]:
     known = {name: one for one in read_obtainable() for name in one.names}
     missing = {key: path for key, path in experiment.user_files.items() if not path.exists()}
     lines = [f"missing: {key}: {path}{_whence(known.get(str(path)))}" for key, path in missing.items()]
-    for source in experiment.models.checkpoints:
+    for source in checkpoint_sources(experiment):
         if not find_backbone(source).is_dir():
             if can_only_be_a_folder(source):
                 lines.append(f"missing: {source}: no such folder")

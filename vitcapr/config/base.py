@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -71,6 +71,7 @@ class UserFile:
 DATA, CHECKPOINT = UserFile(find_data), UserFile(find_checkpoint)
 
 
+@dataclass(frozen=True)
 class Entry:
     """Marks a key that holds the name of an entry of another section of the experiment, or a list of such names.
 
@@ -78,8 +79,8 @@ class Entry:
         mirrored: whether it may be a backbone that mirrors its images.
     """
 
-    def __init__(self, section: str, *, mirrored: bool = False) -> None:
-        self.section, self.mirrored = section, mirrored
+    section: str
+    mirrored: bool = False
 
 
 def with_default(key: str, value: str) -> BeforeValidator:
@@ -227,7 +228,7 @@ ExperimentName = Annotated[Name, not_reserved(*_BESIDE_EXPERIMENTS)]
 CaptionerName = Annotated[Name, not_reserved("retrieval", "information", "languages")]
 """Name of a captioner. Its scores are in ``metrics/``, beside the reserved folders."""
 ModelName = Annotated[Name, not_reserved("untrained")]
-"""Name of a retriever or fine-tuned dual encoder. Its embeddings are in ``embeddings/``, beside the reserved folder."""
+"""Name of a dual encoder. Its embeddings are in ``embeddings/``, beside the reserved folder."""
 
 
 ADOPTED = "store:"

@@ -15,10 +15,13 @@ class CaptionerConfig(TrainedConfig):
     chosen_by = "architecture"
     attends: ClassVar[bool] = True
     """Whether the model attends to patches at every word. Attention figures and grounding need this."""
+    words: ClassVar[str] = "text"
+    """Folder, in that of the experiment, of its vocabulary and of the captions in its numbers; ``{captioner}`` stands
+    for its name."""
 
     architecture: str
     """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the
-    patches; language_model: a pretrained language model that reads CLS and patches as a prefix."""
+    patches; or a captioner of an extension (docs/extend.md)."""
     backbone: Annotated[str, Entry("backbones")]
     """Name of an entry of backbones."""
     layer: Layer = None
@@ -31,6 +34,23 @@ class CaptionerConfig(TrainedConfig):
     def arrays(self) -> tuple[str, ...]:
         """The arrays of a feature store that the model reads."""
         return ("patches", "cls") if self.attends else ("cls",)
+
+    @property
+    def libraries(self) -> dict[str, tuple[str, str]]:
+        """The optional libraries that it needs and the extras that install them, by the setting that asks for them."""
+        return {}
+
+    def check_patches(self, patches: int) -> None:
+        """Check that it can read images of this number of patches.
+
+        Raises:
+            UserError: a setting does not fit; ``what`` begins with its key.
+        """
+
+    def described(self) -> dict[str, Any]:
+        """Return the arguments of the model that come from the configuration, not from the data."""
+        own = type(self).model_fields.keys() - CaptionerConfig.model_fields.keys()
+        return self.model_dump(include=own - {"word_vectors"})
 
 
 class WordCaptionerConfig(CaptionerConfig):
@@ -94,30 +114,6 @@ class LanguageModelConfig(Section):
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first)."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
-
-
-class PrefixConfig(Section):
-    """Image prefix of a language model: CLS, then the patches, each projected to the width of the model.
-
-    The projector is Linear - GELU - Linear, as in LLaVA 1.5.
-    """
-
-    grid: int | None = Field(None, ge=0)
-    """Pool the patches to grid x grid means; null: every patch; 0: CLS alone."""
-
-
-class LanguageModelCaptionerConfig(CaptionerConfig):
-    architecture: Literal["language_model"] = "language_model"
-    language_model: LanguageModelConfig
-    prefix: PrefixConfig = PrefixConfig()
-    train: Literal["projector", "lora", "all"] = "lora"
-    """The projector alone, with low-rank adapters of every linear layer (rank 16, Hu et al. 2021; they need peft: pip
-    install 'vitcapr[language-model]'), or with all weights. What is not trained is kept in the arithmetic's data type,
-    and not stored with the captioner."""
-
-    @property
-    def attends(self) -> bool:  # type: ignore[override]
-        return self.prefix.grid != 0
 
 
 class SamplingConfig(Section):

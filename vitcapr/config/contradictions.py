@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from vitcapr.config.base import Entry, Section
+from vitcapr.config.dual_encoder import DualEncoderConfig, ranked_sections
 from vitcapr.config.features import TRAINED
 from vitcapr.loader import ask, sections_to_run
 
@@ -24,15 +25,14 @@ def contradictions(config: "ExperimentConfig") -> Iterator[str]:
     yield from _check_captioners(config)
     yield from _check_rerankings(config)
     yield from _check_retrievers(config)
-    yield from _check_finetuned(config)
-    scored = [*run.retrievers, *run.finetuned_dual_encoders]
+    scored = [name for section in ranked_sections() for name in getattr(run, section)]
     yield from _undefined("run.compared", run.compared, scored)
     yield from _undefined("run.query_banks", run.query_banks, scored)
     yield from _check_ablations(config, scored)
     yield from _check_metrics(config)
     yield from _shared_names(config)
     for section in sections_to_run():
-        for name in dict.fromkeys(getattr(run, section)):
+        for name in run.named(section):
             yield from _unknown_entries(config, f"{section}.{name}", getattr(config, section)[name])
     yield from ask("contradictions", config)
     if run.pools and config.data.dataset != "pairs":
@@ -71,8 +71,8 @@ def missing_languages(config: "ExperimentConfig", languages: Collection[str] | N
     """
     run, dataset = config.run, config.data.dataset
     keys = {"text.language": [config.text.language]} if run.captioners or run.retrievers else {}
-    for name in run.finetuned_dual_encoders:
-        keys[f"finetuned_dual_encoders.{name}"] = config.finetuned_dual_encoders[name].languages
+    own = [(section, name) for section in sections_to_run(DualEncoderConfig) for name in getattr(run, section)]
+    keys |= {f"{section}.{name}": list(config.languages(name)) for section, name in own}
     for key, read in keys.items():
         for language in read:
             if languages is not None and language not in languages:
@@ -134,14 +134,6 @@ def check_views(config: "ExperimentConfig", key: str, views: Iterable[str]) -> I
             yield f"{key}: '{view}' does not use the network and size of '{backbone}'"
 
 
-def _check_finetuned(config: "ExperimentConfig") -> Iterator[str]:
-    drawn = (name for names in config.run.loss_curves.values() for name in names)
-    for name in dict.fromkeys([*config.run.finetuned_dual_encoders, *drawn]):
-        if name in config.retrievers:
-            yield f"'{name}' is both a retriever and a fine-tuned dual encoder; rename one of them"
-        yield from _unknown_entries(config, f"finetuned_dual_encoders.{name}", config.finetuned_dual_encoders[name])
-
-
 def _check_ablations(config: "ExperimentConfig", scored: Collection[str]) -> Iterator[str]:
     for whole, models in config.run.ablations.items():
         yield from _undefined("run.ablations", [whole], scored)
@@ -171,12 +163,11 @@ def _check_metrics(config: "ExperimentConfig") -> Iterator[str]:
 
 def _shared_names(config: "ExperimentConfig") -> Iterator[str]:
     """Embeddings, query-bank scores and logs of a model have derived names. All of them must differ."""
-    names = [*config.retrievers, *config.finetuned_dual_encoders]
-    for finetuned, model in config.finetuned_dual_encoders.items():
-        if len(model.languages) > 1:
-            names += [f"{finetuned}-{language}" for language in model.languages]
+    names = [name for section in ranked_sections() for name in getattr(config, section)]
+    languages = {name: config.languages(name) for name in names}
+    names += [f"{name}-{each}" for name, read in languages.items() for each in read if len(read) > 1]
     names += [f"{name}-query_bank" for name in list(names)]
-    yield from _repeated("retrievers and finetuned_dual_encoders", names)
+    yield from _repeated(" and ".join(ranked_sections()), names)
     ways = {*config.run.decodings, *config.run.rerankings}
     yield from _repeated("run", [f"{captioner}.{way}" for captioner in set(config.run.captioners) for way in ways])
 

@@ -1,14 +1,14 @@
-"""Configuration of dual encoders: on stored features, and of image and text models that are fine-tuned together."""
+"""Configuration of dual encoders on stored features."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, SerializeAsAny, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from vitcapr.config.base import CHECKPOINT, Entry, Name, Only, Section, StageSettings, UserPath, with_default
+from vitcapr.config.base import Entry, Only, Section, with_default
 from vitcapr.config.parts import AnyHead, Names
-from vitcapr.config.training import FinetuningConfig, Layer, RetrieverTrainingConfig, TrainedConfig
-from vitcapr.loader import parts
+from vitcapr.config.training import Layer, RetrieverTrainingConfig, TrainedConfig
+from vitcapr.loader import parts, sections_to_run
 
 if TYPE_CHECKING:
     from vitcapr.models.towers import TextTower
@@ -157,7 +157,16 @@ AnyTextConfig = Annotated[
 ]
 
 
-class RetrieverConfig(TrainedConfig):
+class DualEncoderConfig(TrainedConfig):
+    """A dual encoder of any kind. Its embeddings are scored and compared."""
+
+    @property
+    def languages(self) -> Sequence[str] | None:
+        """The languages of the captions that it reads; None: that of the experiment."""
+        return None
+
+
+class RetrieverConfig(DualEncoderConfig):
     backbone: Annotated[str, Entry("backbones")]
     """Name of an entry of backbones."""
     layer: Layer = None
@@ -207,103 +216,6 @@ class RetrieverConfig(TrainedConfig):
         return self
 
 
-_SCRATCH = Only("source", None)
-
-
-class FinetunedImageConfig(Section):
-    backbone: Annotated[str, Entry("backbones")]
-    """Name of an entry of backbones; the image tower starts from its checkpoint."""
-    pool: Literal["cls", "mean"] = "cls"
-    """Image vector: the CLS vector (the BERT-ViT paper), or the mean over the patches."""
-    top_layers: int | None = Field(None, ge=0)
-    """Number of upper layers to train; null: all of the model, 0: none."""
-
-
-class FinetunedTextConfig(Section):
-    """A text tower and the languages of its captions."""
-
-    languages: list[Name] = Field(["en"], min_length=1)
-    source: Annotated[UserPath | None, CHECKPOINT] = None
-    """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); null: a small BERT from scratch."""
-    revision: Annotated[str, Only("source")] = "main"
-    pool: Literal["cls", "mean"] = "cls"
-    """Caption vector: the CLS vector (the BERT-ViT paper), or the mean over the tokens."""
-    max_length: int = Field(48, ge=4)
-    """Maximum caption length in the tower's tokens, special tokens included; longer captions are truncated."""
-    top_layers: Annotated[int | None, Only("source")] = Field(None, ge=0)
-    """Number of upper layers to train; null: all of the model, 0: none."""
-    tags: bool = False
-    """Add an embedding of each word's part of speech to its token embeddings."""
-    segments: bool = False
-    """Read the first clause of a caption and the rest as two segments, with the token types 0 and 1."""
-
-    title_weight: float = Field(1.0, ge=1)
-    """Factor on the attention that tokens pay to titles, their marks included (《》, 〈〉 and <>); 1: no weight."""
-    tokenizer: Annotated[str | None, Entry("tokenizers")] = None
-    """Name of an entry of tokenizers, for a tower from scratch."""
-    layers: Annotated[int, _SCRATCH] = Field(4, ge=1)
-    """Number of layers."""
-    hidden_dim: Annotated[int, _SCRATCH] = Field(256, ge=8)
-    heads: Annotated[int, _SCRATCH] = Field(4, ge=1)
-    dropout: Annotated[float, _SCRATCH] = Field(0.1, ge=0, lt=1)
-
-    @model_validator(mode="after")
-    def _a_tokenizer_goes_with_scratch(self) -> Self:
-        if (self.source is None) != (self.tokenizer is not None):
-            raise ValueError("a text tower needs either source (a checkpoint) or tokenizer (from scratch), not both")
-        if self.hidden_dim % self.heads:
-            raise ValueError(f"hidden_dim {self.hidden_dim} is not a multiple of heads {self.heads}")
-        return self
-
-
-class FinetunedDualEncoderConfig(TrainedConfig):
-    image: FinetunedImageConfig
-    text: dict[Name, FinetunedTextConfig] = Field(min_length=1)
-    """Text towers by name. Exactly one tower reads each language."""
-    embedding_dim: int | None = Field(None, ge=2)
-    """Width of the linear projections to the shared space; null: none (the paper), for towers of equal width."""
-    temperature: float = Field(0.1, ge=0.01, le=1)
-    """Temperature of the loss (the paper: 0.1); the initial value if it is learned."""
-    learn_temperature: bool = False
-    training: FinetuningConfig = FinetuningConfig()
-
-    @model_validator(mode="after")
-    def _a_language_has_one_tower(self) -> Self:
-        languages = self.languages
-        if len(languages) != len(set(languages)):
-            raise ValueError("two text towers read the same language; each language has one tower")
-        return self
-
-    @property
-    def languages(self) -> list[str]:
-        return [language for tower in self.text.values() for language in tower.languages]
-
-
-class FinetuneSettings(StageSettings):
-    """The settings of an untrained dual encoder and of its training."""
-
-    finetuned: FinetunedDualEncoderConfig
-    seed: int = Field(0, ge=0, lt=2**32)
-    """The seed of the fine-tuned dual encoder, or that of the experiment if the fine-tuned dual encoder sets none."""
-    revision: str = "main"
-    """Hub revision of the image tower's checkpoint."""
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:
-        finetuned, seed = config.finetuned_dual_encoders[wildcards.finetuned].seeded(config.seed)
-        return cls(finetuned=finetuned, seed=seed, revision=config.backbones[finetuned.image.backbone].revision)
-
-
-class EmbedFinetunedSettings(StageSettings):
-    """The settings of the stage ``embed_finetuned``."""
-
-    training: FinetuneSettings
-    """The definition of the untrained model; a trained model carries its own."""
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:
-        return cls(training=FinetuneSettings.from_config(config, wildcards))
-
-
-EXECUTION_ONLY = ("chunk", "processes")
-"""Execution-only keys of a fine-tuned dual encoder's training. They change the result by rounding only."""
+def ranked_sections() -> list[str]:
+    """Return the sections of dual encoders, of the core and of extensions."""
+    return ["retrievers", *sections_to_run(DualEncoderConfig)]

@@ -11,28 +11,25 @@ from vitcapr.config.captioner import (
     BaselineConfig,
     CaptionerConfig,
     DecodingConfig,
-    LanguageModelCaptionerConfig,
     PatchAttentionConfig,
     RerankingConfig,
     TransformerConfig,
 )
 from vitcapr.config.contradictions import contradictions
 from vitcapr.config.data import DataConfig
-from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig, RetrieverConfig
+from vitcapr.config.dual_encoder import RetrieverConfig, ranked_sections
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
-    TagsConfig,
     TextConfig,
     TextEncoderConfig,
-    TokenizerConfig,
     WordVectorsConfig,
 )
 from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.report import FiguresConfig, FiguresOrNone, MetricsConfig
 from vitcapr.loader import extend_section, parts
 
-_CONFIGS = (PatchAttentionConfig, BaselineConfig, TransformerConfig, LanguageModelCaptionerConfig)
+_CONFIGS = (PatchAttentionConfig, BaselineConfig, TransformerConfig)
 if TYPE_CHECKING:
     AnyCaptionerConfig = CaptionerConfig
 else:  # The section of a plugin is read here, once the plugin is complete: it imports the module of captioners.
@@ -54,22 +51,22 @@ class RunConfig(Section):
     """Rerankings of the captions of every captioner."""
     retrievers: Annotated[list[str], Entry("retrievers")] = []
     compared: list[str] = []
-    """Retrievers and fine-tuned dual encoders to compare side by side, per language: their first results and
-    their embedding spaces."""
+    """Dual encoders to compare side by side, per language: their first results and their embedding spaces."""
     ablations: dict[Name, list[str]] = {}
-    """For a retriever or fine-tuned dual encoder, those to compare with it on the same images, in tables/ablations.md:
-    for example models that each lack one of its parts."""
-    finetuned_dual_encoders: Annotated[list[str], Entry("finetuned_dual_encoders")] = []
-    """Fine-tuned dual encoders to train, embed, score and draw."""
+    """For a dual encoder, those to compare with it on the same images, in tables/ablations.md: for example models that
+    each lack one of its parts."""
     query_banks: list[str] = []
-    """Retrievers and fine-tuned dual encoders to score a second time with query-bank scores, as NAME-query_bank."""
+    """Dual encoders to score a second time with query-bank scores, as NAME-query_bank."""
     pools: bool = False
     """Also score these models on the held-out queries and candidates of the data set ``pairs`` (pools.npz)."""
-    tags: bool = False
-    """Write part-of-speech tags (text/tags/) even if no fine-tuned dual encoder reads them."""
-    loss_curves: Annotated[dict[Name, list[str]], Entry("finetuned_dual_encoders")] = {}
-    """Loss-curve figures by name; each lists the fine-tuned dual encoders whose losses it shows side by side."""
     splits: list[Literal["train", "validation", "test"]] = ["test"]
+
+    def named(self, section: str) -> list[str]:
+        """Return the definitions of a section that any key names."""
+        fields = type(self).model_fields.items()
+        marked = [name for name, field in fields if Entry(section) in field.metadata]
+        lists = [(value.values() if isinstance(value := getattr(self, name), dict) else [value]) for name in marked]
+        return unique(name for each in lists for names in each for name in names)
 
 
 if not TYPE_CHECKING:
@@ -91,7 +88,6 @@ class ExperimentConfig(Section):
     word_vectors: dict[Name, WordVectorsConfig] = {}
     backbones: dict[Name, BackboneConfig] = {}
     features: FeaturesConfig = FeaturesConfig()
-    tags: TagsConfig = TagsConfig()
     captioners: dict[CaptionerName, AnyCaptionerConfig] = {}
     """Captioners and their training."""
     decodings: dict[Name, DecodingConfig] = {}
@@ -100,9 +96,6 @@ class ExperimentConfig(Section):
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}
     """Dual encoders on stored features, and their training."""
-    tokenizers: dict[Name, TokenizerConfig] = {}
-    finetuned_dual_encoders: dict[ModelName, FinetunedDualEncoderConfig] = {}
-    """Dual encoders whose image and text encoders are trained on decoded pictures."""
     rerankings: dict[Name, RerankingConfig] = {}
     """New orders of the candidates of a decoding."""
     metrics: MetricsConfig = MetricsConfig()
@@ -125,9 +118,10 @@ class ExperimentConfig(Section):
         return self
 
     def languages(self, model: str) -> Sequence[str]:
-        """Return the languages that a retriever or a fine-tuned dual encoder reads."""
-        finetuned = self.finetuned_dual_encoders.get(model)
-        return [self.text.language] if finetuned is None else finetuned.languages
+        """Return the languages that a dual encoder reads."""
+        definitions = (getattr(self, section).get(model) for section in ranked_sections())
+        languages = next((each.languages for each in definitions if each is not None), None)
+        return [self.text.language] if languages is None else languages
 
     def start_chain(self, captioner: str) -> list[str]:
         """Return the captioner and all captioners that it starts from; the first one starts from no other.
@@ -155,8 +149,6 @@ if not TYPE_CHECKING:
     ExperimentConfig = extend_section("Experiment", ExperimentConfig)
 
 
-RANKED = ("retrievers", "finetuned_dual_encoders")
-"""The sections of models for image-text retrieval."""
 QUERY_BANK = "query_bank"
 
 
@@ -189,18 +181,27 @@ class ScoredModels:
         return unique(self.config.run.retrievers)
 
     @property
-    def finetuned_dual_encoders(self) -> list[str]:
-        """The fine-tuned dual encoders to embed and score."""
-        return unique(self.config.run.finetuned_dual_encoders)
+    def dual_encoders(self) -> list[str]:
+        """The dual encoders to embed and score, of the core and of extensions."""
+        return unique(name for section in ranked_sections() for name in getattr(self.config.run, section))
+
+    @property
+    def polyglots(self) -> list[str]:
+        """The dual encoders that read several languages."""
+        return [name for name in self.dual_encoders if len(self.config.languages(name)) > 1]
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages that they read."""
+        return unique(language for name in self.polyglots for language in self.config.languages(name))
 
     @property
     def ranked(self) -> list[str]:
         """Models whose embeddings are scored and shown.
 
-        Fine-tuned dual encoders count with all their languages together and with each language.
+        A dual encoder of several languages counts with all of them together and with each language.
         """
-        embedded = map(self._embedded_as, self.finetuned_dual_encoders)
-        return [*self.retrievers, *(name for names in embedded for name in names)]
+        return [name for model in self.dual_encoders for name in self._embedded_as(model)]
 
     @property
     def querybank_scores(self) -> dict[str, str]:
@@ -231,8 +232,7 @@ class ScoredModels:
     def seeds(self, *sections: str) -> dict[str, SeededModel]:
         """Models that a grid gave a seed, by the names of their scores.
 
-        A name includes the language for one language of a fine-tuned dual encoder, and ``query_bank`` for scores with a
-        query bank.
+        A name includes the language for one language of several, and ``query_bank`` for scores with a query bank.
         """
         made = {}
         variants = [each for section in sections for each in self.config.variants.get(section, {}).items()]
@@ -251,13 +251,13 @@ class ScoredModels:
     @property
     def systems(self) -> dict[str, str]:
         """The system of each scored model that is one seed of it."""
-        seeds = self.seeds(*RANKED)
+        seeds = self.seeds(*ranked_sections())
         return {name: seeds[name].system for name in self.scored if name in seeds}
 
     @property
     def seeded(self) -> dict[str, SeededModel]:
         """The models scored that a grid gave seeds of their own."""
-        captioners, ranked = self.seeds("captioners"), self.seeds(*RANKED)
+        captioners, ranked = self.seeds("captioners"), self.seeds(*ranked_sections())
         made = {name: captioners[name] for name in self.captioners if name in captioners}
         return made | {name: ranked[name] for name in self.scored if name in ranked}
 

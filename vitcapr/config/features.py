@@ -222,20 +222,3 @@ class TextConfig(Section):
     """Language of the captions to train on and to score."""
     normalise: NormaliseConfig = NormaliseConfig()
     vocabulary: VocabularyConfig = VocabularyConfig()
-
-
-class TagsConfig(Section):
-    """Part-of-speech tags of the captions, for models that read them in addition to the words."""
-
-    tagger: Literal["auto", "hanlp", "jieba"] = "auto"
-    """hanlp: a downloaded model for both languages; jieba: jieba for Chinese and rules for English; auto: HanLP if it
-    is installed."""
-
-
-class TokenizerConfig(Section):
-    """A WordPiece tokenizer trained on the captions of the training split."""
-
-    languages: list[Name] = Field(["en"], min_length=1)
-    """Languages of the captions that it is trained on."""
-    vocab_size: int = Field(8000, ge=100)
-    """Number of pieces, special tokens included."""

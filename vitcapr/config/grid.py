@@ -4,21 +4,20 @@ import copy
 import itertools
 import json
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Name, Section, check_name
+from vitcapr.config.dual_encoder import ranked_sections
 from vitcapr.config.reading import parse
 from vitcapr.errors import UserError, did_you_mean
-from vitcapr.loader import sections_to_run
+from vitcapr.loader import extend_section, sections_to_run
 
 Scalar = bool | int | float | str | None
 
 _FOLLOWED = "start_from"
 """The key with which a definition names another one of its section."""
-_SCORED = ("retrievers", "finetuned_dual_encoders")
-"""The sections whose definitions may also be listed in ``run.compared`` and ``run.query_banks``."""
 
 
 class GridConfig(Section):
@@ -26,7 +25,6 @@ class GridConfig(Section):
 
     captioners: list[str] = []
     retrievers: list[str] = []
-    finetuned_dual_encoders: list[str] = []
     decodings: list[str] = []
     vary: dict[str, list[Scalar]] = Field(min_length=1)
     """Values of each setting, by its key in the definition; dots lead into sections (training.learning_rate)."""
@@ -48,6 +46,10 @@ class VariantConfig(Section):
     def without(self, key: str) -> str:
         """Return the name that it would have if ``key`` did not vary; averages over seeds have this name."""
         return variant_name(self.of, {name: value for name, value in self.vary.items() if name != key})
+
+
+if not TYPE_CHECKING:
+    GridConfig = extend_section("Grid", GridConfig)
 
 
 KINDS = tuple(name for name in GridConfig.model_fields if name != "vary")
@@ -105,7 +107,7 @@ def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str) -> None:
                 remedy = did_you_mean(base, definitions, f"there are {', '.join(sorted(definitions))}")
                 raise UserError(f"{key} names {kind} '{base}', which is not defined", remedy=remedy)
             made = [_variant(values, kind, base, chosen, together, f"{key}.vary") for chosen in settings]
-            for listed in (kind, "compared", "query_banks") if kind in _SCORED else (kind,):
+            for listed in (kind, "compared", "query_banks") if kind in ranked_sections() else (kind,):
                 _run_in_place(values, kind, listed, base, made)
 
 
@@ -177,8 +179,8 @@ BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """Definitions that every experiment has. An experiment that names one of them changes only the keys that it gives."""
 
-LISTED = ("captioners", "retrievers", "finetuned_dual_encoders", "rerankings")
-"""The sections whose definitions are run unless ``run`` lists others."""
+LISTED = ("captioners", "retrievers", "rerankings")
+"""The sections of the core whose definitions are run unless ``run`` lists others."""
 
 
 def complete(values: Mapping[str, Any]) -> dict[str, Any]:

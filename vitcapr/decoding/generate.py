@@ -1,7 +1,6 @@
 """Trained captioners on disk, and captions of the images of a store: by greedy or beam search, or by sampling."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from vitcapr.formats.captions import AttentionTable, Candidate
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import CARD, layer_of, read_card, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.interface import Captioner, Memory, build_captioner
+from vitcapr.models.interface import Captioner, Memory, build_captioner, find_pretrained
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import join_words
@@ -42,21 +41,12 @@ def open_captioner(folder: Path, words: Vocabulary, dtype: torch.dtype) -> Capti
             where=folder,
             remedy="give the vocabulary it was trained with, or train it again",
         )
-    network = {"network": _network(card, words, dtype)} if "language_model" in card else {}
+    network: dict[str, Any] = {}
+    if "language_model" in card:
+        settings, kind = card["settings"]["captioner"], card["architecture"]["kind"]
+        pretrained = find_pretrained(kind, settings, card["language_model"])
+        network = {} if pretrained is None else {"network": pretrained.open(words, dtype)}
     return rebuild(folder, lambda architecture: build_captioner(architecture, **network), card, weights)
-
-
-def _network(card: Mapping[str, Any], words: Vocabulary, dtype: torch.dtype) -> Any:
-    """Return the network of a captioner's card: the checkpoint of its training, or of its name on another machine."""
-    trained_with, given = card["language_model"], card["settings"]["captioner"]["language_model"]["source"]
-    source = given if Path(given).is_dir() else trained_with["source"]
-    # By name: the code of language models concerns no other captioner.
-    networks = import_module("vitcapr.encoders.networks.language_model")
-    checkpoint = networks.find_language_model(source, trained_with["revision"] or "main")
-    if checkpoint.card["weights_sha256"] != trained_with["weights_sha256"]:
-        what, remedy = "the captioner was trained with other weights of its language model", "give the same checkpoint"
-        raise UserError(what, where=source, remedy=remedy)
-    return checkpoint.open(words, dtype)
 
 
 def search_arguments(decoding: DecodingConfig) -> dict[str, Any]:

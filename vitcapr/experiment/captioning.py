@@ -56,15 +56,16 @@ class Captioning(Part):
         return {name: str(Path(path).with_name("claims.json")) for name, path in captions.items() if checked}
 
     def vocabulary(self, wildcards: Wildcards) -> str:
-        """Return the words of a captioner, or the pieces of its language model."""
-        pieces = self._reads_pieces(wildcards)
-        return self.path(paths.PIECES_VOCABULARY if pieces else paths.VOCABULARY, captioner=wildcards.captioner)
+        """Return the words that a captioner writes."""
+        return f"{self._words(wildcards)}/vocabulary.json"
 
     def tokens(self, wildcards: Wildcards) -> str:
-        return self.path(paths.PIECES if self._reads_pieces(wildcards) else paths.TOKENS, captioner=wildcards.captioner)
+        """Return the captions in the numbers of these words."""
+        return f"{self._words(wildcards)}/tokens.npz"
 
-    def _reads_pieces(self, wildcards: Wildcards) -> bool:
-        return hasattr(self.config.captioners[wildcards.captioner], "language_model")
+    def _words(self, wildcards: Wildcards) -> str:
+        folder = self.config.captioners[wildcards.captioner].words
+        return self.path(f"{paths.ROOT}/{folder}", captioner=wildcards.captioner)
 
     def start(self, wildcards: Wildcards) -> list[str]:
         """Return the captioner that training starts from."""

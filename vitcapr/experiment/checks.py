@@ -8,21 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from math import isqrt
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import find_backbone
-from vitcapr.config.captioner import LanguageModelCaptionerConfig
-from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.data.left_out import EMPTY_SPLIT
 from vitcapr.encoders import checkpoint_kinds
 from vitcapr.encoders.checkpoint_kinds import (
     OPEN_CLIP_CONFIG,
     check_image_encoder,
-    check_image_tower,
     check_text_encoder,
 )
 from vitcapr.errors import UserError
@@ -38,16 +34,13 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 """Seconds that the hub has to answer."""
 CONFIGURATIONS = ("config.json", OPEN_CLIP_CONFIG)
-LORA = "lora"
-_EXTRAS = {"peft": "language-model"}
-"""The extra of vitcapr that installs a library of another name."""
 
 
 def problems(experiment: "Experiment") -> Iterator[UserError]:
     """Yield the problems of the files and checkpoints that an experiment names."""
     config, run, models = experiment.config, experiment.config.run, experiment.models
-    sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
-    if not models.data_alone and not any(getattr(run, section) for section in [*sections, "loss_curves"]):
+    sections = ["captioners", "retrievers", *sections_to_run()]
+    if not models.data_alone and not any(run.named(section) for section in sections):
         yield UserError(
             "the experiment names nothing to run",
             where=config.experiment,
@@ -70,7 +63,7 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
             yield UserError(f"{key}: the folder contains the results", where=path, remedy=remedy)
     yield from _without_encoder(experiment)
     unsound = []
-    for key, source, check in _checkpoints(experiment):
+    for key, source, _, check in _checkpoints(experiment):
         # A checkpoint of the hub is not known before it is fetched.
         if (folder := find_backbone(source)).is_dir():
             try:
@@ -107,7 +100,7 @@ def _missing_checkpoints(experiment: "Experiment", jobs: Sequence[str] | None) -
             spared.add(read_sealed(features / name / "manifest.json")["attributes"].get("backbone"))
     revisions = {
         source: revision
-        for source, revision in models.checkpoints.items()
+        for source, revision in checkpoint_sources(experiment).items()
         if source not in spared and not find_backbone(source).is_dir()
         if jobs is None or any(json.dumps(source) in job for job in jobs)
         if not can_only_be_a_folder(source) and not source.startswith("timm:")
@@ -153,23 +146,22 @@ def _answer_of_the_hub(source: str, revision: str) -> str | None:
 def _missing_libraries(experiment: "Experiment") -> Iterator[UserError]:
     """Yield the optional libraries that the experiment needs and this environment lacks."""
     config, models = experiment.config, experiment.models
-    needed = {f"captioners.{name}.train: {LORA}": "peft" for name in models.trained_captioners if _adapts(config, name)}
+    needed: dict[str, str] = {}
+    extras: dict[str, str] = {}
+    for name in models.trained_captioners:
+        for key, (library, extra) in config.captioners[name].libraries.items():
+            needed[f"captioners.{name}.{key}"], extras[library] = library, extra
     sources = {f"backbones.{name}.source": config.backbones[name].source for name in models.extracted}
     needed |= {key: "timm" for key, source in sources.items() if source.startswith("timm:")}
-    for key, source, _ in _checkpoints(experiment):
+    for key, source, *_ in _checkpoints(experiment):
         encoder = config.text_encoders.get(key.removeprefix("text_encoders."))
         pooled = encoder is not None and (encoder.output, encoder.pool) == ("hidden", "auto")
         if (folder := find_backbone(source)).is_dir() and (package := checkpoint_kinds.library(folder, pooled)):
             needed[f"{key}.source"] = package.partition(" ")[0].removesuffix("-torch").replace("-", "_")
     for key, library in needed.items():
         if find_spec(library) is None:
-            remedy = f"pip install 'vitcapr[{_EXTRAS.get(library, library.replace('_', '-'))}]'"
+            remedy = f"pip install 'vitcapr[{extras.get(library, library.replace('_', '-'))}]'"
             yield UserError(f"the library {library} is not installed", where=key, remedy=remedy)
-
-
-def _adapts(config: ExperimentConfig, name: str) -> bool:
-    captioner = config.captioners[name]
-    return isinstance(captioner, LanguageModelCaptionerConfig) and captioner.train == LORA
 
 
 def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:
@@ -209,14 +201,13 @@ def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
                 yield UserError(what, where=backbone.source, remedy="give views of one network and one image size")
     for name in experiment.models.trained_captioners:
         captioner = config.captioners[name]
-        grid = captioner.prefix.grid if isinstance(captioner, LanguageModelCaptionerConfig) else None
-        patches = stored[captioner.backbone].shapes.get(_at_layer(captioner.arrays, captioner.layer)[0])
-        if grid and patches and (isqrt(patches[0]) ** 2 != patches[0] or grid**2 > patches[0]):
-            what = (
-                f"captioners.{name}.prefix.grid: {grid} is to pool a larger square, but {patches[0]} patches are stored"
-            )
-            where = config.backbones[captioner.backbone].source
-            yield UserError(what, where=where, remedy="lower it, or set it to null")
+        patches = stored[captioner.backbone].shapes.get(_at_layer(["patches"], captioner.layer)[0])
+        try:
+            if patches and captioner.attends:
+                captioner.check_patches(patches[0])
+        except UserError as error:
+            what, where = f"captioners.{name}.{error.what}", config.backbones[captioner.backbone].source
+            yield UserError(what, where=where, remedy=error.remedy)
 
 
 def _readers(experiment: "Experiment") -> Iterator[tuple[str, list[str], Sequence[str]]]:
@@ -229,7 +220,7 @@ def _readers(experiment: "Experiment") -> Iterator[tuple[str, list[str], Sequenc
         retriever = config.retrievers[name]
         key, views = f"retrievers.{name} (pool {retriever.image.pool})", retriever.augmented_views
         yield key, [retriever.backbone, *views], _at_layer(retriever.image.needed_arrays, retriever.layer)
-    yield from ask("arrays", experiment)
+    yield from ask("arrays", config)
     if config.metrics.clip_score and models.captioners:
         yield "metrics.clip_score", [config.metrics.clip_score.backbone], ["cls"]
 
@@ -265,28 +256,31 @@ def _without_encoder(experiment: "Experiment") -> Iterator[UserError]:
                 yield UserError(what, where=store, remedy="name a text encoder that is a checkpoint")
 
 
-def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, Callable[[Path], object]]]:
-    """Key and source of each checkpoint that the experiment starts from, and the check of its folder."""
+def checkpoint_sources(experiment: "Experiment") -> dict[str, str]:
+    """Return the checkpoints that the experiment starts from, hub ids and names of folders, and their revisions."""
+    return {source: revision for _, source, revision, _ in _checkpoints(experiment)}
+
+
+def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, str, Callable[[Path], object]]]:
+    """Yield key, source, revision and the check of the folder of each checkpoint that the experiment starts from."""
     config, models = experiment.config, experiment.models
     for name in models.extracted:
         backbone = config.backbones[name]
         check = partial(check_image_encoder, kind=backbone.kind, output=backbone.output, layers=backbone.layers or ())
         if not models.is_trained(name):
-            yield f"backbones.{name}", backbone.source, partial(check, image_size=backbone.image_size)
-    for name in models.pixel_backbones:
-        backbone = config.backbones[name]
-        if not models.is_trained(name):
-            yield f"backbones.{name}", backbone.source, partial(check_image_tower, image_size=backbone.image_size)
-    for name in dict.fromkeys([*models.extracted_texts, *models.scoring_encoders]):
+            check = partial(check, image_size=backbone.image_size)
+            yield f"backbones.{name}", backbone.source, backbone.revision, check
+    users: dict[str, Any] = {f"captioners.{name}": config.captioners[name] for name in models.trained_captioners}
+    users |= {f"rerankings.{name}.weighing": config.rerankings[name].weighing for name in models.rerankings}
+    for key, user in users.items():
+        if (model := getattr(user, "language_model", None)) is not None:
+            yield f"{key}.language_model", model.source, model.revision, lambda _: None
+    for name in dict.fromkeys([*models.extracted_texts, *(models.scoring_encoders if models.captioners else [])]):
         encoder = config.text_encoders[name]
         if encoder.output != "word_vectors":
             checked = partial(check_text_encoder, output=encoder.output, max_length=encoder.max_length)
-            yield f"text_encoders.{name}", encoder.source, checked
-    for name in models.needed_dual_encoders:
-        for part, tower in config.finetuned_dual_encoders[name].text.items():
-            if tower.source is not None:
-                checked = partial(check_text_encoder, output="hidden", max_length=tower.max_length)
-                yield f"finetuned_dual_encoders.{name}.text.{part}", tower.source, checked
+            yield f"text_encoders.{name}", encoder.source, encoder.revision, checked
+    yield from ask("checkpoints", config)
 
 
 def too_many_pairs(experiment: "Experiment", captions: int) -> Iterator[UserError]:

@@ -15,10 +15,11 @@ from vitcapr.experiment import paths
 from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
 from vitcapr.experiment.models import Models
-from vitcapr.experiment.retrieval import Finetuning, Retrieval
+from vitcapr.experiment.retrieval import Retrieval
 from vitcapr.experiment.stores import Features
 from vitcapr.experiment.targets import Targets
 from vitcapr.formats.image_root import LOCATION, write_location
+from vitcapr.loader import sections_to_run
 from vitcapr.pipeline.locations import RESULTS
 from vitcapr.pipeline.rule import Stages
 from vitcapr.pipeline.stage import find_stage
@@ -44,7 +45,6 @@ class Experiment:
         self.features = Features(self.models, results)
         self.captioning = Captioning(self.models, self.features)
         self.retrieval = Retrieval(self.models, self.features)
-        self.finetuning = Finetuning(self.models, self.features)
         self.targets = Targets(self.models, self)
 
     @classmethod
@@ -71,12 +71,12 @@ class Experiment:
     def contents(self) -> str:
         """Describe the products of a run in one line, and everything that it leaves out, a line each."""
         images = self.dataset.size_line or f"data set {self.config.data.dataset}"
-        tuned = len(self.models.needed_dual_encoders)
+        added = {section.replace("_", " "): len(self.models.needed(section)) for section in sections_to_run()}
+        listed = "".join(f"{kind}: {number}, " for kind, number in added.items() if number)
         line = (
             f"{self.name}: {images}; backbones: {len(self.models.backbones)}, "
             f"captioners: {len(self.models.captioners)}, retrievers: {len(self.models.retrievers)}, "
-            f"{f'fine-tuned dual encoders: {tuned}, ' if tuned else ''}"
-            f"sets of captions: {len(self.captioning.caption_files(paths.CAPTIONS))}"
+            f"{listed}sets of captions: {len(self.captioning.caption_files(paths.CAPTIONS))}"
         )
         return "\n".join([line, *not_done(self)])
 

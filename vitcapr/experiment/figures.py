@@ -46,18 +46,14 @@ def targets(experiment: "Experiment") -> list[str]:
 
 def _figures(experiment: "Experiment") -> Iterator[tuple[str | list[str], Mapping[str, str]]]:
     """Yield the patterns of every figure that a run draws, with the values of their wildcards."""
-    models, retrieval, run = experiment.models, experiment.retrieval, experiment.config.run
+    models, retrieval = experiment.models, experiment.retrieval
     yield paths.CAPTION_LENGTHS, {}
     yield paths.WORD_FREQUENCIES, {}
     for wildcards in experiment.captioning.attention:
         yield attended(experiment), wildcards
     yield curve_patterns(experiment), {}
-    for loss_curves in run.loss_curves:
-        yield paths.LOSS_CURVES, {"loss_curves": loss_curves}
     if trained_on_gpu(experiment):
         yield paths.GPU_CURVES, {}
-    for backbone in models.pixel_backbones if experiment.config.data.dataset == "pairs" else ():
-        yield paths.PIXEL_SHEETS, {"backbone": backbone}
     for wildcards in retrieval.retrievals:
         yield paths.SPACES, wildcards
         yield paths.FAILURES, wildcards
@@ -103,17 +99,10 @@ def model_files(pattern: str, models: Iterable[tuple[str, str]]) -> dict[str, st
     return {f"{section}/{name}": paths.fill(pattern, section=section, model=name) for section, name in models}
 
 
-def loss_curve_files(experiment: "Experiment", pattern: str, job: Wildcards) -> dict[str, str]:
-    """Return a file of each model whose losses a figure compares."""
-    names = experiment.config.run.loss_curves[job.loss_curves]
-    section, run = "finetuned_dual_encoders", job.experiment
-    return {name: paths.fill(pattern, experiment=run, section=section, model=name) for name in names}
-
-
 def trained_models(experiment: "Experiment") -> list[tuple[str, str]]:
     """Return the models whose training notes the use of a GPU, as section and name."""
-    sections = ("captioners", "retrievers", "finetuned_dual_encoders")
-    return [(section, name) for section in sections for name in experiment.models.trained(section)]
+    models = experiment.models
+    return [(section, name) for section in models.trained_sections for name in models.trained(section)]
 
 
 def trained_on_gpu(experiment: "Experiment") -> bool:

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from itertools import product
 
 from vitcapr.config.base import Section
+from vitcapr.config.dual_encoder import ranked_sections
 from vitcapr.config.experiment import ExperimentConfig, ScoredModels, unique
 from vitcapr.config.features import TRAINED
+from vitcapr.config.training import TrainedConfig
 from vitcapr.experiment import paths
 from vitcapr.loader import ask, sections_to_run
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
-_SECTIONS = ("text_encoders", "captioners", "retrievers", "finetuned_dual_encoders", "rerankings")
+_SECTIONS = ("text_encoders", "captioners", "retrievers", "rerankings")
 
 
 @dataclass(frozen=True)
@@ -28,26 +30,6 @@ class Models(ScoredModels):
     def data_alone(self) -> bool:
         """Whether the file has no section of models: a run then makes the data set, for features to import."""
         return not self.config.model_fields_set & {*_SECTIONS, *sections_to_run()}
-
-    @property
-    def checkpoints(self) -> dict[str, str]:
-        """The checkpoints that the experiment starts from, hub ids and names of folders, and the revision of each."""
-        config = self.config
-        names = dict.fromkeys([*self.extracted, *self.pixel_backbones])
-        backbones = (config.backbones[name] for name in names if not self.is_trained(name))
-        models = {backbone.source: backbone.revision for backbone in backbones}
-        users = [config.captioners[name] for name in self.trained_captioners]
-        for user in (*users, *(config.rerankings[name].weighing for name in self.rerankings)):
-            if (model := getattr(user, "language_model", None)) is not None:
-                models[model.source] = model.revision
-        for name in [*self.extracted_texts, *(self.scoring_encoders if self.captioners else [])]:
-            if (encoder := config.text_encoders[name]).output != "word_vectors":
-                models[encoder.source] = encoder.revision
-        for name in self.needed_dual_encoders:
-            for tower in config.finetuned_dual_encoders[name].text.values():
-                if tower.source is not None:
-                    models[tower.source] = tower.revision
-        return models
 
     @property
     def splits(self) -> list[str]:
@@ -71,7 +53,7 @@ class Models(ScoredModels):
     @property
     def split_uses(self) -> dict[str, str]:
         """The use of each split that needs images: ``training``, ``tuning`` or ``run.splits``."""
-        trained = [*self.trained_captioners, *self.needed_retrievers, *self.needed_dual_encoders]
+        trained = [name for section in self.trained_sections for name in self.needed(section)]
         training = dict.fromkeys([TRAIN, VALIDATION] if trained else [], "training")
         scored = {} if self.data_alone else dict.fromkeys(self.splits, "run.splits")
         return {**dict.fromkeys([] if self.data_alone else self.needed_splits, "tuning"), **scored, **training}
@@ -110,28 +92,28 @@ class Models(ScoredModels):
         return unique([*self.retrievers, *(name for name in reranking if name is not None)])
 
     @property
-    def needed_dual_encoders(self) -> list[str]:
-        """The fine-tuned dual encoders of ``run``, and those whose loss curves are drawn."""
-        return unique([*self.finetuned_dual_encoders, *(n for ns in self.config.run.loss_curves.values() for n in ns)])
+    def trained_sections(self) -> list[str]:
+        """The sections of models to train, of the core and of extensions."""
+        return ["captioners", "retrievers", *sections_to_run(TrainedConfig)]
+
+    def needed(self, section: str) -> list[str]:
+        """Return the models of a section that ``run`` names, and those that they need."""
+        needed = {"captioners": self.trained_captioners, "retrievers": self.needed_retrievers}
+        return needed[section] if section in needed else self.config.run.named(section)
 
     @property
     def backbones(self) -> list[str]:
-        """The backbones of all models to train on stored features, those of extensions, and that of CLIPScore."""
+        """The backbones of everything that reads stored features."""
         retrievers = [self.config.retrievers[name] for name in self.needed_retrievers]
         clip = self.config.metrics.clip_score
         return unique(
             [
                 *(self.config.captioners[name].backbone for name in self.trained_captioners),
                 *(name for model in retrievers for name in (model.backbone, *model.augmented_views)),
-                *ask("backbones", self.config),
+                *(name for _, backbones, _ in ask("arrays", self.config) for name in backbones),
                 *([clip.backbone] if clip and self.captioners else []),
             ]
         )
-
-    @property
-    def pixel_backbones(self) -> list[str]:
-        """The backbones to fine-tune on decoded pixels."""
-        return unique(self.config.finetuned_dual_encoders[name].image.backbone for name in self.needed_dual_encoders)
 
     @property
     def adopted(self) -> list[str]:
@@ -176,29 +158,17 @@ class Models(ScoredModels):
         return unique(name for name in names if name is not None)
 
     @property
-    def tokenizers(self) -> list[str]:
-        models = (self.config.finetuned_dual_encoders[name] for name in self.needed_dual_encoders)
-        names = (tower.tokenizer for model in models for tower in model.text.values())
-        return unique(name for name in names if name is not None)
-
-    @property
-    def languages(self) -> list[str]:
-        """The languages that fine-tuned dual encoders read."""
-        models = (self.config.finetuned_dual_encoders[name] for name in self.finetuned_dual_encoders)
-        return unique(language for model in models for language in model.languages)
-
-    @property
     def attentive_decodings(self) -> list[str]:
         """The decodings of ``run`` that store attention."""
         return [name for name in self.decodings if self.config.decodings[name].attention]
 
-    def representatives(self, names: Iterable[str], *kinds: str) -> list[str]:
+    def representatives(self, names: Iterable[str], *sections: str) -> list[str]:
         """Return the first of all models that differ only in their seed; figures show it, tables list all.
 
         Args:
-            kinds: the sections of the configuration that contain ``names``.
+            sections: those that contain ``names``; by default all of dual encoders.
         """
-        seeds = self.seeds(*kinds)
+        seeds = self.seeds(*(sections or ranked_sections()))
         first: dict[str, str] = {}
         for name in names:
             first.setdefault(seeds[name].system if name in seeds else name, name)
@@ -207,13 +177,9 @@ class Models(ScoredModels):
     def trained(self, section: str) -> list[str]:
         """Return the trained models of a section; of models that differ only in their seed, the first."""
         if section == "backbones":
-            return [TRAINED] if any(map(self.is_trained, [*self.backbones, *self.pixel_backbones])) else []
-        names = {
-            "captioners": self.trained_captioners,
-            "retrievers": self.needed_retrievers,
-            "finetuned_dual_encoders": self.needed_dual_encoders,
-        }
-        return self.representatives(names[section], section)
+            used = [*self.backbones, *ask("backbones", self.config)]
+            return [TRAINED] if any(map(self.is_trained, used)) else []
+        return self.representatives(self.needed(section), section)
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,14 @@ POOLS = f"{DATA}/pools.npz"
 TEXT = f"{ROOT}/text"
 VOCABULARY = f"{TEXT}/vocabulary.json"
 TOKENS = f"{TEXT}/tokens.npz"
-PIECES_VOCABULARY = f"{TEXT}/pieces/{{captioner}}/vocabulary.json"
-PIECES = f"{TEXT}/pieces/{{captioner}}/tokens.npz"
 WORD_VECTORS = f"{TEXT}/word_vectors/{{vectors}}/vectors.npy"
 COVERAGE = f"{TEXT}/word_vectors/{{vectors}}/coverage.json"
-TAGS = f"{TEXT}/tags/tags.npz"
-TAGS_CARD = f"{TEXT}/tags/tags.json"
 PARAPHRASES = f"{TEXT}/paraphrases/{{split}}"
-TOKENIZER = f"{ROOT}/tokenizers/{{tokenizer}}/tokenizer.json"
 
 # Sealed stores. The chunks are in a folder that no rule declares.
 FEATURES = f"{ROOT}/features/{{backbone}}/manifest.json"
 PART = f"{ROOT}/features/{{backbone}}/parts/{{task}}.json"
 TEXT_FEATURES = f"{ROOT}/text_features/{{encoder}}/manifest.json"
-PIXELS = f"{ROOT}/pixels/{{backbone}}/manifest.json"
 STATISTICS = f"{ROOT}/features/statistics.json"
 STATISTICS_TABLE = f"{ROOT}/tables/feature_statistics.md"
 
@@ -35,7 +29,6 @@ STATISTICS_TABLE = f"{ROOT}/tables/feature_statistics.md"
 TRAINED_BACKBONE = f"{ROOT}/backbones/trained"
 CAPTIONER = f"{ROOT}/captioners/{{captioner}}"
 RETRIEVER = f"{ROOT}/retrievers/{{retriever}}"
-FINETUNED = f"{ROOT}/finetuned_dual_encoders/{{finetuned}}"
 MODEL = f"{ROOT}/{{section}}/{{model}}"
 WEIGHTS = f"{MODEL}/best.safetensors"
 CARD = f"{MODEL}/card.json"
@@ -58,7 +51,7 @@ SIMILARITY = f"{ROOT}/metrics/{{captioner}}/{{decoding}}/{{split}}/similarity.js
 RETRIEVAL_SCORES = f"{ROOT}/metrics/retrieval/{{scored}}/{{split}}/metrics.json"
 RANKS = f"{ROOT}/metrics/retrieval/{{scored}}/{{split}}/ranks.npz"
 POOL_SCORES = f"{ROOT}/metrics/retrieval/{{scored}}/pools/metrics.json"
-LANGUAGE_SCORES = f"{ROOT}/metrics/languages/{{finetuned}}/{{split}}/metrics.json"
+LANGUAGE_SCORES = f"{ROOT}/metrics/languages/{{polyglot}}/{{split}}/metrics.json"
 COMPARISON = f"{ROOT}/comparisons/{{captioner}}/{{decoding}}/{{split}}/comparison.json"
 COMPARISON_TABLE = f"{ROOT}/comparisons/{{captioner}}/{{decoding}}/{{split}}/comparison.md"
 
@@ -84,10 +77,8 @@ CURVES = {
     "retrievers": f"{FIGURES}/curves/retrievers",
     "backbones": f"{FIGURES}/curves/backbone",
 }
-LOSS_CURVES = f"{FIGURES}/loss_curves/{{loss_curves}}"
 LEARNING_CURVE = f"{FIGURES}/learning_curve/{{split}}/learning_curve"
 GPU_CURVES = f"{FIGURES}/gpu/gpu"
-PIXEL_SHEETS = [f"{FIGURES}/pixels/{{backbone}}/{name}" for name in ("augmentations", "encoding")]
 SPACES = [f"{FIGURES}/embeddings/{{retriever}}/{{split}}/{name}" for name in ("tsne", "cosines")]
 RECALL = f"{FIGURES}/recall/{{split}}/recall"
 RERANKED_SHEET = f"{FIGURES}/reranked/{{captioner}}/{{reranking}}/{{split}}/reranked"

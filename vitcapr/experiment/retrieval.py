@@ -1,9 +1,8 @@
-"""The files of retrievers and of fine-tuned dual encoders: what they read, their embeddings and scores."""
+"""The files of dual encoders: what they read, their embeddings and scores."""
 
 from dataclasses import dataclass
 
-from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.config.experiment import RANKED, unique
+from vitcapr.config.experiment import unique
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import TRAIN, Part
 from vitcapr.experiment.stores import Features
@@ -38,14 +37,14 @@ class Retrieval(Part):
     @property
     def retrievals(self) -> list[dict[str, str]]:
         """The models and splits whose retrieval is drawn, as wildcards."""
-        models = self.models.representatives(self.models.ranked, *RANKED)
+        models = self.models.representatives(self.models.ranked)
         return [{"retriever": model, "split": split} for model in models for split in self.models.splits]
 
     @property
     def compared(self) -> dict[str, dict[str, str]]:
         """Models to draw together, with the names of their embeddings, for each language."""
         models: dict[str, dict[str, str]] = {}
-        for name in self.models.representatives(unique(self.config.run.compared), *RANKED):
+        for name in self.models.representatives(unique(self.config.run.compared)):
             for language, embedded in self.models.by_language(name).items():
                 models.setdefault(language, {})[name] = embedded
         return models
@@ -105,38 +104,3 @@ class Retrieval(Part):
         """The ranks of the models of ablations."""
         names = unique(name for pair in self.models.ablations for name in pair)
         return self.every(paths.RANKS, scored=names, split=self.models.splits)
-
-
-@dataclass(frozen=True)
-class Finetuning(Part):
-    """Dual encoders that are fine-tuned on decoded pixels. A list is empty where a model does not read such a file."""
-
-    stores: Features
-
-    def backbone(self, job: Wildcards) -> list[str]:
-        """Return the files of the backbone to fine-tune, if the experiment trains it."""
-        return self.stores.trained_backbone(self._model(job).image.backbone)
-
-    def source(self, job: Wildcards) -> str:
-        """Return the backbone to fine-tune: a hub id or a folder."""
-        return self.stores.backbone_source(self._model(job).image.backbone)
-
-    def pixels(self, job: Wildcards) -> str:
-        return self.path(paths.PIXELS, backbone=self._model(job).image.backbone)
-
-    def tokenizers(self, job: Wildcards) -> dict[str, str]:
-        names = (tower.tokenizer for tower in self._model(job).text.values() if tower.tokenizer is not None)
-        return {name: self.path(paths.TOKENIZER, tokenizer=name) for name in names}
-
-    def tags(self, job: Wildcards) -> list[str]:
-        """Return the parts of speech, for a model that adds them."""
-        return [self.path(paths.TAGS)] if any(each.tags for each in self._model(job).text.values()) else []
-
-    def pairs(self, job: Wildcards) -> list[str]:
-        """Return the texts before cleaning, whose punctuation divides captions into segments."""
-        segmented = any(tower.segments for tower in self._model(job).text.values())
-        cleaned = self.config.data.dataset == "pairs"
-        return [self.path(paths.PAIRS)] if segmented and cleaned else []
-
-    def _model(self, job: Wildcards) -> FinetunedDualEncoderConfig:
-        return self.config.finetuned_dual_encoders[job.finetuned]

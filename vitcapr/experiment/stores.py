@@ -84,11 +84,6 @@ class Features(Part):
         folder = self.path(paths.TRAINED_BACKBONE)
         return [f"{folder}/{file}" for file in BACKBONE_FILES] if self.models.is_trained(name) else []
 
-    def backbone_source(self, name: str) -> str:
-        """Return a hub id or a folder."""
-        trained = self.models.is_trained(name)
-        return self.path(paths.TRAINED_BACKBONE) if trained else self.config.backbones[name].source
-
     def clip_features(self, _: Wildcards) -> list[str]:
         """Return the image features of CLIPScore."""
         clip = self.config.metrics.clip_score

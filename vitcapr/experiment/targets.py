@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from vitcapr.config.experiment import RANKED
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import TEST, Part
 from vitcapr.loader import ask
@@ -31,8 +30,7 @@ class Targets(Part):
     def metrics(self) -> list[str]:
         """The scores that ``summary.csv`` joins."""
         models, captions, every = self.models, self.experiment.captioning.caption_files, self.every
-        encoders, splits = self.config.finetuned_dual_encoders, self.models.splits
-        polyglots = [name for name in models.finetuned_dual_encoders if len(encoders[name].languages) > 1]
+        splits = self.models.splits
         pooled = models.scored if self.config.run.pools else []
         return [
             *captions(paths.CAPTION_SCORES),
@@ -40,17 +38,15 @@ class Targets(Part):
             *(captions(paths.SIMILARITY) if models.scoring_encoders else []),
             *every(paths.RETRIEVAL_SCORES, scored=models.ranked, split=splits),
             *every(paths.POOL_SCORES, scored=pooled),
-            *every(paths.LANGUAGE_SCORES, finetuned=polyglots, split=splits),
+            *every(paths.LANGUAGE_SCORES, polyglot=models.polyglots, split=splits),
             *every(paths.RETRIEVAL_SCORES, scored=models.querybank_scores, split=splits),
         ]
 
     @property
     def cards(self) -> list[str]:
-        models = self.models
+        sections = self.models.trained_sections
         return [
-            *self.every(paths.CARD, section=["captioners"], model=models.trained_captioners),
-            *self.every(paths.CARD, section=["retrievers"], model=models.needed_retrievers),
-            *self.every(paths.CARD, section=["finetuned_dual_encoders"], model=models.needed_dual_encoders),
+            path for each in sections for path in self.every(paths.CARD, section=[each], model=self.models.needed(each))
         ]
 
     @property
@@ -83,14 +79,13 @@ class Targets(Part):
             *self.spreads,
             *([self.path(paths.ABLATION_TABLE)] if run.ablations else []),
             *ask("tables", self.experiment),
-            *([self.path(paths.TAGS)] if run.tags else []),
             *([self.path(paths.STATISTICS_TABLE)] if stores else []),
         ]
 
     @property
     def compared_ranks(self) -> dict[str, str]:
         """The ranks of the retrieval models of the first page."""
-        ranked = self.models.representatives(self.models.ranked, *RANKED)
+        ranked = self.models.representatives(self.models.ranked)
         return {name: self.path(paths.RANKS, scored=name, split=self.page_split) for name in ranked}
 
     @property

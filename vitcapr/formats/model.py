@@ -1,23 +1,21 @@
-"""A trained model on disk: ``best.safetensors``, ``card.json`` and, of a fine-tuned dual encoder, ``readers.json``.
+"""A trained model on disk: ``best.safetensors`` and ``card.json``.
 
 Reading a card does not import torch.
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from typing import Any, Literal, TypeVar
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, sha256_file, write_json
-from vitcapr.formats.records import read_format, read_record
+from vitcapr.formats.records import read_format
 
 Model = TypeVar("Model")
 Weights = dict[str, Any]
 """Tensors by their names."""
 
-WEIGHTS, CARD, READERS = "best.safetensors", "card.json", "readers.json"
+WEIGHTS, CARD = "best.safetensors", "card.json"
 FORMAT = "vitcapr-model-2"
 DIGEST = "weights_sha256"
 """In the card: the digest of the weights that it was written with."""
@@ -82,37 +80,3 @@ def rebuild(folder: Path, build: Callable[[dict[str, Any]], Model], card: Mappin
         what = f"the card describes no model of these weights: {type(error).__name__} {error}"
         raise UserError(what[:300], where=folder, remedy=_REMEDY) from error
     return model
-
-
-def write_tower_readers(path: Path, readers: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the description of each reader, :meth:`vitcapr.batches.tokenised.TowerReader.describe`."""
-    write_json(path, readers)
-
-
-def read_tower_readers(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the reader of each tower: ``tokenizer``, ``languages``, ``pad``, ``max_length``, ``segments``."""
-    content = read_record(path, _READERS, "a file of tokenizers", "train the fine-tuned dual encoder")
-    return {name: reader.model_dump() for name, reader in content.items()}
-
-
-def _is_tokenizer(text: str) -> str:
-    from tokenizers import Tokenizer
-
-    try:
-        Tokenizer.from_str(text)
-    except Exception as error:  # The library raises nothing more specific.
-        raise ValueError(str(error)) from error
-    return text
-
-
-class _Reader(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    tokenizer: Annotated[str, AfterValidator(_is_tokenizer)]
-    languages: Annotated[list[str], Field(min_length=1)]
-    pad: Annotated[int, Field(ge=0)]
-    max_length: Annotated[int, Field(ge=1)]
-    segments: bool
-
-
-_READERS = TypeAdapter(Annotated[dict[str, _Reader], Field(min_length=1)])

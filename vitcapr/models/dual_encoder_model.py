@@ -2,26 +2,34 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.finetuned_towers import FinetunedImageTower, LanguageTowers, TowerTokens
-from vitcapr.models.towers import ImageTower, Reads, TextTower, build_text_tower
+from vitcapr.models.towers import ImageTower, Reads, build_text_tower
 
-TextBatch = Tensor | tuple[Tensor, Tensor] | Sequence[TowerTokens]
+
+class OwnTexts(Protocol):
+    """M captions in a form of the text tower's own."""
+
+    def to(self, device: torch.device) -> Self: ...
+
+
+TextBatch = Tensor | tuple[Tensor, Tensor] | OwnTexts
 """The input of a text tower: token ids, (M, T) int64, padded with 0, with start and end; or features, (M, D) float32;
-or both, features first; or the tokens of each fine-tuned tower."""
+or both, features first; or the captions of a tower with an input of its own."""
 
 _LARGEST_LOG_SCALE = math.log(100)
 
 
 class DualEncoder(nn.Module):
-    """Two towers with outputs of length 1, over stored features or fine-tuned on pixels or tokens.
+    """Two towers with outputs of length 1.
 
     Args:
         embedding_dim: E, the dimension of the outputs of both towers.
+        image: from the arrays of a store with the names ``image.arrays`` to (B, E).
+        text: from captions in the form ``text.reads`` to (M, E).
         temperature: divisor of the similarities in the loss; if learned, its initial value.
         learn_temperature: learn its logarithm; it stays between 0.01 and 1, as in CLIP (Radford et al. 2021, 2.5).
         bias: initial value of the learned bias of the sigmoid loss (Zhai et al. 2023); None: the loss has no bias.
@@ -36,8 +44,8 @@ class DualEncoder(nn.Module):
     def __init__(
         self,
         embedding_dim: int,
-        image: ImageTower | FinetunedImageTower,
-        text: TextTower | LanguageTowers,
+        image: Any,
+        text: Any,
         temperature: float,
         learn_temperature: bool,
         bias: float | None = None,

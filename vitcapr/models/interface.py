@@ -1,12 +1,17 @@
 """The interface between a captioner and the decoders, and the captioners by the names of their architectures."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import torch
 from torch import Tensor, nn
 
-from vitcapr.loader import load_part
+from vitcapr.loader import beside_part, load_part
+
+if TYPE_CHECKING:
+    from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.training.captioner_task import TrainingImages
 
 Memory = dict[str, Tensor]
 """The encoded images; every tensor is (B, ...)."""
@@ -38,13 +43,8 @@ class Captioner(nn.Module, ABC):
     def embedding(self) -> nn.Embedding:
         """Embedding of the words: (V, E)."""
 
-    def remember(self, features: Iterator[dict[str, Tensor]], captions: Sequence[Tensor]) -> None:
-        """Read the training images once, before the first step; by default nothing is read.
-
-        Args:
-            features: the arrays of the model, of blocks of images.
-            captions: the words of the first caption of each of these images, start and end included.
-        """
+    def begin(self, images: "TrainingImages") -> None:
+        """Read the training images once, before the first step; by default nothing is read."""
 
     @abstractmethod
     def encode(self, features: dict[str, Tensor]) -> Memory:
@@ -77,11 +77,39 @@ class Captioner(nn.Module, ABC):
         """
 
 
+class Pretrained(Protocol):
+    """A pretrained network that a captioner is made of.
+
+    Attributes:
+        card: its entry in the card of the captioner: name, revision, digest.
+    """
+
+    card: dict[str, Any]
+
+    def open(self, words: "Vocabulary", dtype: torch.dtype) -> Any: ...
+
+
+def find_pretrained(kind: str, settings: Mapping[str, Any], card: Mapping[str, Any] | None = None) -> Pretrained | None:
+    """Find the network that a captioner is made of, by ``find_pretrained`` beside its part; None: it needs none.
+
+    Args:
+        kind: name of the architecture.
+        settings: of the captioner.
+        card: the entry in the card of a trained captioner, whose network must be the same.
+
+    Raises:
+        UserError: it is not found, or is another one.
+    """
+    find = beside_part("CAPTIONER", kind, "find_pretrained")
+    found: Pretrained | None = None if find is None else find(settings, card)
+    return found
+
+
 def build_captioner(architecture: dict[str, Any], **network: Any) -> Captioner:
     """Return the untrained captioner that a card's ``architecture`` describes: ``kind`` and the arguments of its class.
 
     Args:
-        network: the ``network`` of a captioner with a pretrained language model.
+        network: the ``network`` of a captioner that is made of a pretrained one.
 
     Raises:
         UserError: there is no such architecture, or it is of a plugin that is not here.

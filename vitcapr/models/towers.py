@@ -15,9 +15,9 @@ HeadSettings = str | Mapping[str, Any]
 """The name of a head, or its settings with the name as ``kind``."""
 Pool = Literal["cls", "cls_mean", "attention", "attention_mean"]
 WordPool = Literal["last", "mean", "max"]
-Reads = Literal["tokens", "features", "both", "tower tokens"]
-"""Token ids, (M, T) int64, padded with 0; stored features, (M, D) float32; both, features first; or the tokens of each
-fine-tuned tower."""
+Reads = Literal["tokens", "features", "both", "own"]
+"""Token ids, (M, T) int64, padded with 0; stored features, (M, D) float32; both, features first; or a form of the
+tower's own."""
 
 
 def build_head(settings: HeadSettings, features: int, embedding_dim: int, dropout: float) -> nn.Module:

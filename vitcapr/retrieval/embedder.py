@@ -20,7 +20,6 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import layer_of, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.dual_encoder_model import DualEncoders, TextBatch, build_dual_encoder
-from vitcapr.models.finetuned_towers import TowerTokens
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import words_of
@@ -118,14 +117,7 @@ def place_texts(texts: TextBatch, device: torch.device) -> TextBatch:
     if isinstance(texts, tuple):
         features, words = texts
         return to_device(features, device).float(), to_device(words, device)
-    return [
-        TowerTokens(
-            part.tower,
-            to_device(part.at, device),
-            {name: to_device(tensor, device) for name, tensor in part.inputs.items()},
-        )
-        for part in texts
-    ]
+    return texts.to(device)
 
 
 @dataclass(frozen=True)

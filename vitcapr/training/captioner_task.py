@@ -1,7 +1,7 @@
 """Training a captioner, by a loss of the captions of a split or of captions that it draws."""
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.batches.image_batches import Batch, Batches
-from vitcapr.batches.sources import feature_dims, read_rows
+from vitcapr.batches.sources import FeatureSource, feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
-from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
+from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.objective import CaptionerLoss, TrainingCaptions, Words
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.encoders.devices import dtype_name, to_device
@@ -22,7 +22,7 @@ from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training_files import History
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.interface import Captioner, build_captioner
+from vitcapr.models.interface import Captioner, build_captioner, find_pretrained
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.outcome import TrainingJob, check_scalar
@@ -30,8 +30,42 @@ from vitcapr.training.phases import images_in_batch
 from vitcapr.training.reward import GreedyCider
 from vitcapr.training.saved_state import start_embedding
 
-_SAMPLE, _BLOCK = 2_000, 100
-"""Images from which a projector starts, and how many of them are read at a time."""
+_BLOCK = 100
+"""Images that are read at a time."""
+
+
+@dataclass(frozen=True)
+class TrainingImages:
+    """The images to train on, for a captioner that starts from them.
+
+    Attributes:
+        store: their features.
+        tokens: the captions of the data set.
+        rows: (N,) int64, their rows.
+        seed: of the training.
+    """
+
+    store: FeatureSource
+    tokens: TokenTable
+    rows: np.ndarray
+    seed: int
+
+    @property
+    def captioned(self) -> np.ndarray:
+        """The rows of those that have a caption."""
+        return self.rows[np.isin(self.rows, self.tokens.image_row)]
+
+    def blocks(self, arrays: Sequence[str], rows: np.ndarray) -> Iterator[dict[str, Tensor]]:
+        """Yield arrays of some images as float32, a block of images at a time."""
+        for first in range(0, len(rows), _BLOCK):
+            read = read_rows(self.store, arrays, rows[first : first + _BLOCK], torch.device("cpu"))
+            yield {name: array.float() for name, array in read.items()}
+
+    def first_captions(self, rows: np.ndarray) -> list[Tensor]:
+        """Return the words of the first caption of each image, start and end included."""
+        owners = self.tokens.image_row.tolist()
+        first = dict(zip(reversed(owners), range(len(owners) - 1, -1, -1), strict=True))
+        return [torch.from_numpy(np.asarray(self.tokens[first[row]], np.int64)) for row in rows.tolist()]
 
 
 def train_captioner(
@@ -58,18 +92,14 @@ def train_captioner(
         "kind": captioner.architecture,
         "vocabulary": len(words),
         **feature_dims(store, captioner.arrays),
-        **model_arguments(captioner),
+        **captioner.described(),
     }
-    network: dict[str, Any] = {}
     job = job.describe(architecture=architecture, backbone=captioner.backbone)
-    if isinstance(captioner, LanguageModelCaptionerConfig):
-        # By name: the code of language models concerns no other captioner.
-        networks = import_module("vitcapr.encoders.networks.language_model")
-        checkpoint = networks.find_language_model(captioner.language_model.source, captioner.language_model.revision)
-        job = job.describe(language_model=checkpoint.card)
+    pretrained = find_pretrained(captioner.architecture, captioner.model_dump())
+    if pretrained is not None:
+        job = job.describe(language_model=pretrained.card)
     dtype = job.dtype(training.precision)
-    if isinstance(captioner, LanguageModelCaptionerConfig):
-        network["network"] = checkpoint.open(words, torch.float32 if captioner.train == "all" else dtype)
+    network = {} if pretrained is None else {"network": pretrained.open(words, dtype)}
     torch.manual_seed(job.seed)
     model = build_captioner(architecture, **network)
     assert {*model.arrays} == {*captioner.arrays}, "the section of an architecture declares other arrays than its model"
@@ -79,23 +109,12 @@ def train_captioner(
         start_from(model, architecture, start)
     train, validation = data.rows("train"), data.rows("validation")
     if start is None:
-        pictured = train[np.isin(train, tokens.image_row)]
-        model.remember(_blocks(store, model.arrays, pictured), _first_captions(tokens, pictured))
-    if start is None and isinstance(captioner, LanguageModelCaptionerConfig):
-        some = np.sort(np.random.default_rng(job.seed).permutation(train)[:_SAMPLE])
-        start_projector: Any = model.start_projector
-        start_projector(image_words(store, tokens, some, model.arrays, len(words)))
+        model.begin(TrainingImages(store, tokens, train, job.seed))
     rows: dict[str, Any] = {"train": train, "validation": validation, "vocabulary": words}
     task = CaptionerTask(model, store, tokens, training, seed=job.seed, device=job.device, **rows)
     trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
     job.reporter.line(f"{trained:,} weights to train, {len(words):,} words, {dtype_name(dtype)} on {job.device}")
     job.train(lambda: task, training, dtype, rows=lambda history: history_with_rewards(history, training.phases))
-
-
-def model_arguments(captioner: CaptionerConfig) -> dict[str, Any]:
-    """Return the arguments of a captioner's model that come from the configuration, not from the data."""
-    own = type(captioner).model_fields.keys() - CaptionerConfig.model_fields.keys()
-    return captioner.model_dump(include=own - {"word_vectors", "language_model"})
 
 
 Step = tuple[CaptionerLoss, Any, Batch]
@@ -196,36 +215,6 @@ class CaptionerTask:
             words += len(read.targets)
         scores = {"validation_loss": total / words}
         return scores if self._cider is None else scores | {"validation_cider": self._cider.score(self.model)}
-
-
-def image_words(
-    store: FeatureStore, tokens: TokenTable, rows: np.ndarray, arrays: Sequence[str], pieces: int
-) -> Iterator[tuple[dict[str, Tensor], Tensor]]:
-    """Blocks of images: their features, and the tf-idf (B, V) of the pieces of their captions, with a sum of 1.
-
-    Args:
-        rows: of the images, in increasing order.
-        pieces: V.
-    """
-    counts = np.zeros((len(rows), pieces), np.float32)
-    owner, ids = np.repeat(tokens.image_row, tokens.lengths), tokens.ids
-    known = np.isin(owner, rows)
-    np.add.at(counts, (np.searchsorted(rows, owner[known]), ids[known]), 1)
-    counts *= np.log(len(rows) / np.maximum(1, (counts > 0).sum(0)))
-    counts /= np.maximum(counts.sum(1, keepdims=True), 1e-9)
-    blocks = np.split(counts, range(_BLOCK, len(rows), _BLOCK))
-    yield from zip(_blocks(store, arrays, rows), map(torch.from_numpy, blocks), strict=True)
-
-
-def _blocks(store: FeatureStore, arrays: Sequence[str], rows: np.ndarray) -> Iterator[dict[str, Tensor]]:
-    for first in range(0, len(rows), _BLOCK):
-        read = read_rows(store, arrays, rows[first : first + _BLOCK], torch.device("cpu"))
-        yield {name: array.float() for name, array in read.items()}
-
-
-def _first_captions(tokens: TokenTable, rows: np.ndarray) -> list[Tensor]:
-    first = dict(zip(reversed(tokens.image_row.tolist()), range(len(tokens.image_row) - 1, -1, -1), strict=True))
-    return [torch.from_numpy(np.asarray(tokens[first[row]], np.int64)) for row in rows.tolist()]
 
 
 def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> None:

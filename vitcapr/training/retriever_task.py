@@ -1,6 +1,6 @@
 """Training of a dual encoder: one objective per phase, optional hard negatives, and validation by Recall@K."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.batches.augment import PixelInput
 from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.batches.texts import Texts
@@ -24,6 +23,7 @@ from vitcapr.training.contrastive import info_nce, mined_loss, structure_loss
 from vitcapr.training.outcome import check_scalar
 
 Step = tuple[DualEncoderPhaseConfig, Batch]
+Prepare = Callable[[dict[str, Tensor], list[int], int | None], dict[str, Tensor]]
 
 
 class RetrieverTask:
@@ -32,7 +32,8 @@ class RetrieverTask:
     Args:
         augmented_views: stores of the same images; one view of every image of a batch is drawn, validation takes all.
         train, validation: rows of the images of each split.
-        pixels: makes the input of the image tower, if the stores hold pixels.
+        prepare: makes the input of the image tower, from the arrays of a batch, its rows and the epoch of training;
+            None for validation.
         epoch_batches: most batches of an epoch; None: the whole split.
     """
 
@@ -47,13 +48,13 @@ class RetrieverTask:
         phases: Sequence[DualEncoderPhaseConfig],
         seed: int,
         device: torch.device,
-        pixels: PixelInput | None = None,
+        prepare: Prepare | None = None,
         epoch_batches: int | None = None,
     ) -> None:
         self.model = encoder
         self._augmented_views, self._texts, self._phases = augmented_views, texts, phases
         self._train, self._validation, self._epoch_batches = train, validation, epoch_batches
-        self._seed, self._device, self._pixels = seed, device, pixels
+        self._seed, self._device, self._prepare = seed, device, prepare
 
     def _open(self, phase: DualEncoderPhaseConfig, epoch: int, start: int = 0) -> Batches:
         return Batches(
@@ -83,13 +84,10 @@ class RetrieverTask:
         return whole if self._epoch_batches is None else min(whole, self._epoch_batches)
 
     def _placed(self, batch: Batch, epoch: int | None = None) -> Batch:
-        """Return the batch on the device, its pixels as the image tower reads them.
-
-        In an epoch of training, pixels are augmented.
-        """
+        """Return the batch on the device, as the image tower reads it."""
         features = {name: to_device(array, self._device) for name, array in batch.features.items()}
-        if self._pixels is not None:
-            features = self._pixels(features, batch.rows.tolist(), epoch)
+        if self._prepare is not None:
+            features = self._prepare(features, batch.rows.tolist(), epoch)
         return replace(batch, features=features, texts=place_texts(batch.texts, self._device))
 
     def _embed(self, encoder: DualEncoder, batch: Batch, keep_length: bool) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,6 @@
 The memory is stored with the weights, so a model needs no training data. An image is no neighbour of itself.
 """
 
-from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import torch
@@ -14,6 +13,7 @@ from torch.nn.functional import normalize
 from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
 from vitcapr.models.interface import Memory
+from vitcapr.training.captioner_task import TrainingImages
 
 
 class Config(PatchAttentionConfig):
@@ -35,10 +35,10 @@ class MemoryCaptioner(PatchAttentionCaptioner):
         self.register_buffer("texts", torch.zeros(images, 16, dtype=torch.int64))
         self.widen = nn.Linear(self.embedding.embedding_dim, feature_dim)
 
-    def remember(self, features: Iterator[dict[str, Tensor]], captions: Sequence[Tensor]) -> None:
-        keys = normalize(torch.cat([block["cls"] for block in features]), dim=1)[: len(self.keys)]
-        self.keys[: len(keys)] = keys
-        for text, words in zip(self.texts, captions[: len(keys)], strict=False):
+    def begin(self, images: TrainingImages) -> None:
+        rows = images.captioned[: len(self.keys)]
+        self.keys[: len(rows)] = normalize(torch.cat([block["cls"] for block in images.blocks(["cls"], rows)]), dim=1)
+        for text, words in zip(self.texts, images.first_captions(rows), strict=False):
             text[: len(words) - 2] = words[1:-1][: len(text)]
 
     def encode(self, features: dict[str, Tensor]) -> Memory:

@@ -6,8 +6,9 @@ import pytest
 
 from tests.models.untrained import configured
 from vitcapr.config.base import Section
-from vitcapr.config.dual_encoder import FinetuneSettings, RetrieverConfig
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning.config import FinetuneSettings
 from vitcapr.extensions.papers.published import read_published
 from vitcapr.extensions.papers.setups import read_training_setup, training
 from vitcapr.formats.model import write_card

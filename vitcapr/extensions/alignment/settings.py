@@ -152,11 +152,8 @@ def _figures(experiment: Any) -> Iterator[tuple[str, dict[str, str]]]:
 HOOKS = Hooks(
     contradictions=_contradictions,
     facts=lambda config: [("alignments", [f"{name} ({one.image} and {one.text})" for name, one in _run(config)])],
-    backbones=lambda config: [name for _, one in _run(config) for name in (one.image, *one.views)],
     text_encoders=lambda config: [one.text for _, one in _run(config)],
-    arrays=lambda experiment: [
-        (f"alignments.{name}", [one.image, *one.views], one.arrays) for name, one in _run(experiment.config)
-    ],
+    arrays=lambda config: [(f"alignments.{name}", [one.image, *one.views], one.arrays) for name, one in _run(config)],
     pairs=_pairs,
     figures=_figures,
     tables=lambda experiment: _files(experiment, "tables.md"),

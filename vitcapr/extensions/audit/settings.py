@@ -30,10 +30,9 @@ def _files(experiment: Any, file: str) -> list[str]:
 
 HOOKS = Hooks(
     facts=lambda config: [("audits", list(config.run.audits))],
-    backbones=lambda config: [each.image for each in run_entries(config, "audits").values()],
     text_encoders=lambda config: [each.text for each in run_entries(config, "audits").values()],
-    arrays=lambda experiment: [
-        (f"audits.{name}", [each.image], ["cls"]) for name, each in run_entries(experiment.config, "audits").items()
+    arrays=lambda config: [
+        (f"audits.{name}", [each.image], ["cls"]) for name, each in run_entries(config, "audits").items()
     ],
     tables=lambda experiment: _files(experiment, "tables.md"),
     page=lambda experiment: _files(experiment, "page_section.json"),

@@ -31,7 +31,6 @@ from vitcapr.report.figures.style import png_bytes
 from vitcapr.report.score_tables import spread_tables
 
 _CURVE_DPI = 140
-_KINDS = {"finetuned_dual_encoders": "fine-tuned dual encoders", "backbones": "backbone"}
 QUERIES = 2
 """Shown of each kind."""
 MATCHES = 3
@@ -80,7 +79,7 @@ def training_pictures(histories: Mapping[str, Path], cards: Mapping[str, Path]) 
         histories: by the kind and the name of the model, such as ``captioners/plain``.
     """
     return [
-        Picture(png_bytes(figure, _CURVE_DPI), f"Training curves of the {_KINDS.get(kind, kind)}", "png")
+        Picture(png_bytes(figure, _CURVE_DPI), f"Training curves of the {kind.replace('_', ' ')}", "png")
         for kind, figure in draw_histories(histories, cards).items()
     ]
 

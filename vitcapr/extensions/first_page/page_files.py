@@ -6,25 +6,25 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.config.base import from_here
-from vitcapr.config.experiment import RANKED
+from vitcapr.config.dual_encoder import DualEncoderConfig
 from vitcapr.experiment import paths
 from vitcapr.experiment.figures import model_files
 from vitcapr.files import canonical_json
-from vitcapr.loader import ask
+from vitcapr.loader import ask, sections_to_run
 
 
 def page_files(experiment: Any) -> list[str]:
     """Return the files in the folder of the experiment that the first page shows."""
     targets, captioning = experiment.targets, experiment.captioning
-    split, models = targets.page_split, experiment.models
+    split, models, config = targets.page_split, experiment.models, experiment.config
     captions = captioning.captions(models.needed_decodings)
     claims, attention = captioning.claims(captions), captioning.attention[:1]
     captioned = [paths.fill(path, split=split) for path in (*captions.values(), *claims.values())]
-    ranked, retrievers = models.representatives(models.ranked, *RANKED), experiment.config.retrievers
+    ranked, retrievers = models.representatives(models.ranked), config.retrievers
     trained = [("captioners", name) for name in models.trained("captioners")]
     trained += [("retrievers", name) for name in models.trained("retrievers") if retrievers[name].training.phases]
-    finetuned = models.representatives(models.finetuned_dual_encoders, RANKED[1])
-    trained += [("finetuned_dual_encoders", name) for name in finetuned]
+    for section in sections_to_run(DualEncoderConfig):
+        trained += [(section, name) for name in models.representatives(getattr(config.run, section), section)]
     with_history = [*trained, *(("backbones", name) for name in models.trained("backbones"))]
     return [
         *captioned,

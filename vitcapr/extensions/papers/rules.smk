@@ -7,7 +7,7 @@ use rule cpu_job as measure_information with:
     input:
         before=lambda job: (
             [retrieval.embeddings(f"untrained/{job.embedded}", job.split)]
-            if job.embedded in models.finetuned_dual_encoders
+            if job.embedded not in models.retrievers
             else []
         ),
         after=paths.EMBEDDINGS,
@@ -17,7 +17,7 @@ use rule cpu_job as measure_information with:
     log:
         paths.log("measure_information", "embedded", "split"),
     wildcard_constraints:
-        embedded=one_of(models.retrievers + models.finetuned_dual_encoders),
+        embedded=one_of(models.dual_encoders),
     params:
         **stages.measure_information(model=lambda wildcards: wildcards.embedded),
 

@@ -14,15 +14,15 @@ PAIR_LENGTHS = f"{FIGURES}/pairs/lengths"
 
 class Run(Section):
     information: bool = False
-    """Measure entropy and mutual information of the embeddings of retrievers and fine-tuned dual encoders; of the
-    latter before training, too. Not on the training split."""
+    """Measure entropy and mutual information of the embeddings of dual encoders; of fine-tuned ones before training,
+    too. Not on the training split."""
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
     """The paper whose published numbers the tables show beside the scores."""
 
 
 def _information(experiment: Any) -> list[str]:
     used, folder = experiment.models, f"{experiment.root}/metrics/information"
-    models = [*used.retrievers, *used.finetuned_dual_encoders] if experiment.config.run.information else []
+    models = used.dual_encoders if experiment.config.run.information else []
     splits = [split for split in used.splits if split != "train"]
     return [f"{folder}/{model}/{split}/metrics.json" for model in models for split in splits]
 

@@ -62,12 +62,10 @@ PANELS = {
         _Panel("recalls on validation, summed", "", "validation_rsum"),
         _Panel("learning rate, end of epoch", "", _RATE),
     ),
-    "finetuned_dual_encoders": (
-        _Panel("training loss", "train_loss"),
-        _Panel("validation loss", "", "validation_loss"),
-    ),
 }
 """The panels of each kind of model. The losses of retrievers differ in size with their objective."""
+LOSSES = (_Panel("training loss", "train_loss"), _Panel("validation loss", "", "validation_loss"))
+"""The panels of models of other kinds."""
 Best = tuple[str, int]
 """The column of the history that chose the weights of a model, and the epoch."""
 
@@ -92,7 +90,7 @@ def draw_histories(histories: Mapping[str, Path], cards: Mapping[str, Path]) -> 
         kinds.setdefault(kind, {})[name] = read_history(path)
     return {
         kind: training_curves(models, kind, {name: best[key] for name in models if (key := f"{kind}/{name}") in best})
-        if kind in PANELS
+        if kind != "backbones"
         else backbone_curves(*models.values())
         for kind, models in kinds.items()
     }
@@ -111,13 +109,14 @@ def training_curves(
 
     Args:
         histories: the rows of a history.csv by the model's name, with ``epoch`` and what :data:`PANELS` names.
-        kind: of the models; a key of :data:`PANELS`.
+        kind: of the models; for a kind that :data:`PANELS` does not have, :data:`LOSSES` are drawn.
         best: of the models whose best epoch is known.
 
     Raises:
         UserError: there is nothing to draw.
     """
-    panels = [panel for panel in PANELS[kind] if any(_has(h, c) for h in histories.values() for c in panel.columns)]
+    named = PANELS.get(kind, LOSSES)
+    panels = [panel for panel in named if any(_has(h, c) for h in histories.values() for c in panel.columns)]
     if not panels:
         raise UserError("no history has a column that can be drawn")
     handles = _handles(list(histories), any(panel.trained for panel in panels), bool(best))

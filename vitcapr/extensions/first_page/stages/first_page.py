@@ -48,7 +48,6 @@ class FirstPageSettings(StageSettings):
             "decodings": config.run.decodings,
             "rerankings": [f"{name} (of {each.decoding})" for name, each in rerankings.items()],
             "retrievers": [f"{name} (on {config.retrievers[name].backbone})" for name in config.run.retrievers],
-            "fine-tuned dual encoders": config.run.finetuned_dual_encoders,
             **dict(ask("facts", config)),
         }
         return cls(

@@ -1,0 +1,1 @@
+"""Captioners of a pretrained language model that reads the image as a prefix."""
