@@ -12,6 +12,7 @@ import resource
 import shlex
 import shutil
 import socket
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ from vitcapr.pipeline.slurm import requeue
 from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 from vitcapr.workers import usable_cores
+
+_RESIDENT_MB = 2**20 if sys.platform == "darwin" else 2**10
+"""Units of ``ru_maxrss`` in a MB: macOS counts bytes, Linux kB."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +261,7 @@ def measure(seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
         "threads": threads(),
-        "peak_memory_mb": round(max(_peak_memory(own.ru_maxrss), children.ru_maxrss) / 1024),
+        "peak_memory_mb": round(max(_peak_memory(own.ru_maxrss), children.ru_maxrss) / _RESIDENT_MB),
         "python": platform.python_version(),
     }
 
@@ -280,7 +284,7 @@ def _search(pattern: str, file: str) -> str | None:
 
 
 def _peak_memory(resident: int) -> int:
-    """Return the peak memory of this process, in kB.
+    """Return the peak memory of this process, in the unit of ``ru_maxrss``.
 
     ``resident``, its ``ru_maxrss``, includes the process that started it; only Linux separates the two.
     """
