@@ -14,6 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, remove_remains, write_json
 from vitcapr.formats.audit_files import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed, store_group
+from vitcapr.pipeline.copies import record_copy
 from vitcapr.pipeline.locations import stores_root
 from vitcapr.pipeline.run_records import leaves
 from vitcapr.progress import Reporter, format_bytes, print_lines
@@ -187,10 +188,9 @@ def push(sealed: Sealed, url: Url) -> None:
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     with Reporter() as reporter:
         place = RemoteFolder(url)
-        compared = transfer.push(manifest, place, reporter)
-    print_lines(
-        ", ".join([f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {place.url}", *filter(None, [compared])])
-    )
+        compared, fingerprint = transfer.push(manifest, place, reporter), read_sealed(manifest)["fingerprint"]
+        record_copy(manifest, place.url, fingerprint, reporter.line)
+    print_lines(", ".join([f"{fingerprint[:16]} is whole at {place.url}", *filter(None, [compared])]))
 
 
 @app.command()
