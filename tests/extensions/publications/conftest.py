@@ -13,7 +13,7 @@ import yaml
 
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.experiment.experiment import read_config
-from vitcapr.extensions.publications.publishing import publish
+from vitcapr.extensions.publications.publishing import Plan, publish
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.formats.store_manifest import FORMAT
@@ -132,7 +132,7 @@ def publication(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = Path.cwd()
     os.chdir(study)
     try:
-        publish(Path(ROOT), str(target), config, (), quiet(), tmp_path_factory.mktemp("scratch"))
+        publish(Plan(Path(ROOT)), str(target), config, quiet(), tmp_path_factory.mktemp("scratch"))
     finally:
         os.chdir(before)
     return target

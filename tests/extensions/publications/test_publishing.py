@@ -48,11 +48,11 @@ def test_the_crate_has_an_action_for_each_job(publication: Path) -> None:
 def test_a_zip_without_features_verifies_the_scores(study: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(study)
     config, target = read_config(Path("config.yaml")), tmp_path / "new/tiny.zip"
-    publish(Path(ROOT), str(target), config, ["features", "captions"], quiet(), tmp_path / "scratch")
-    receipt = verify(str(target), tmp_path / "root", quiet())
-    states = {(one.row["model"], one.status) for one in receipt.numbers if one.row["metric"] in ("cider", "rsum")}
+    publish(Plan(Path(ROOT), ["features", "captions"]), str(target), config, quiet(), tmp_path / "scratch")
+    verified = verify(str(target), tmp_path / "root", quiet())
+    states = {(one.row["model"], one.status) for one in verified.numbers() if one.row["metric"] in ("cider", "rsum")}
     assert states == {("a", "trusted"), ("r", "scored")}
-    assert receipt.faults == []
+    assert verified.faults == []
 
 
 def test_a_result_that_was_edited_is_not_published(study: Path, tmp_path: Path) -> None:
@@ -85,10 +85,10 @@ def test_captions_of_another_processor_are_counted(publication: Path, tmp_path: 
         return made._replace(logits=made.logits + made.logits.new_tensor((places - 6) * 0.0015))
 
     monkeypatch.setattr(PatchAttentionCaptioner, "step", noisy)
-    receipt = verify(str(publication), tmp_path, quiet())
-    assert receipt.faults == []
-    assert any("captions changed" in line or "likelihoods differ" in line for line in receipt.floating)
-    assert {one.status for one in receipt.numbers} <= {"equal", "floating", "trusted"}
+    verified = verify(str(publication), tmp_path, quiet())
+    assert verified.faults == []
+    assert any("captions changed" in line or "likelihoods differ" in line for line in verified.floating)
+    assert {one.status for one in verified.numbers()} <= {"equal", "floating", "trusted"}
 
 
 def test_a_table_of_a_paper_is_held_against_its_publication(

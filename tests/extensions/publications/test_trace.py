@@ -15,7 +15,7 @@ def traced(study: Path, split: str) -> dict[str, dict[str, str]]:
     images = read_manifest(study / ROOT / "data").images
     image = images["image_id"][images["split"] == split].iloc[0]
     found: dict[str, dict[str, str]] = {CONTAINS: {}, DERIVED: {}, COPIED: {}}
-    for one in trace([image], study / "results"):
+    for one in trace(image, study / "results"):
         found[one.kind][one.place.removeprefix(f"{study / ROOT}/")] = one.how
     return found
 
@@ -39,7 +39,7 @@ def test_an_image_of_the_training_split_is_in_every_model(study: Path) -> None:
 
 def test_an_unknown_image_is_an_error(study: Path) -> None:
     with pytest.raises(UserError, match="no data set here has the image 'nobody'"):
-        list(trace(["nobody"], study / "results"))
+        list(trace("nobody", study / "results"))
 
 
 def test_packed_files_are_searched(study: Path) -> None:

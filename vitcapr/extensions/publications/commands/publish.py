@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from vitcapr.commands.main import Configfiles, split_commas, typer_app
-from vitcapr.progress import print_lines
+from vitcapr.extensions.publications.commands._configurations import configurations_of
+from vitcapr.progress import Reporter, print_lines
 
 
 def main(
@@ -23,24 +24,16 @@ def main(
 
     No photographs, no training set. Without --configfile, config.yaml or the file in experiments/ of this name counts.
     """
-    from vitcapr.commands.gc import configurations
-    from vitcapr.errors import UserError
-    from vitcapr.experiment.experiment import read_config
-    from vitcapr.extensions.publications.contents import part_of
+    from vitcapr.extensions.publications.contents import lost_part
     from vitcapr.extensions.publications.publishing import Plan, publish
-    from vitcapr.progress import Reporter
 
-    files = configfile or next(iter(configurations([]).get(results.resolve().name, [])), None)
-    if files is None:
-        raise UserError("no configuration of this experiment found", where=results, remedy="name it with --configfile")
-    config = read_config(*files)
-    parts = [part for each in without or [] for part in split_commas(each)]
+    config = configurations_of(results, configfile)[0]
+    plan = Plan(results, [part for each in without or [] for part in split_commas(each)])
     with tempfile.TemporaryDirectory() as scratch:
-        digest = publish(results, target, config, parts, Reporter(), Path(scratch))
-    if parts:
-        plan = Plan(results, parts)
-        lost = [run.name for run in plan.jobs if any(part_of(run.place(path)) in parts for path in run.inputs)]
-        print_lines(f"without {', '.join(parts)}, nobody can verify: {', '.join(lost)}")
+        digest = publish(plan, target, config, Reporter(), Path(scratch))
+    if plan.without:
+        lost = [run.name for run in plan.jobs if lost_part(run, plan.without)]
+        print_lines(f"without {', '.join(plan.without)}, nobody can verify: {', '.join(lost)}")
     print_lines(f"published at {target}, digest {digest}", f"vitcapr verify {target}")
 
 
