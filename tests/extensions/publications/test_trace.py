@@ -8,6 +8,7 @@ from tests.extensions.publications.conftest import ROOT
 from vitcapr.errors import UserError
 from vitcapr.extensions.publications.descent import CONTAINS, COPIED, DERIVED, decoded, trace
 from vitcapr.formats.manifest import read_manifest
+from vitcapr.pipeline.copies import record_copy
 
 
 def traced(study: Path, split: str) -> dict[str, dict[str, str]]:
@@ -35,6 +36,18 @@ def test_an_image_of_the_training_split_is_in_every_model(study: Path) -> None:
     found = traced(study, "train")
     assert {"captioners/a/best.safetensors", "retrievers/r/best.safetensors", "summary.csv"} <= found[DERIVED].keys()
     assert "captions/a/beam/test/captions.json" in found[DERIVED]
+
+
+def test_pushed_copies_are_listed_where_they_descend_from_the_image(study: Path) -> None:
+    root, said = study / ROOT, list[str]()
+    record_copy(root / "captioners/a/card.json", "hf://me/captioner", "5f02" * 16, said.append)
+    record_copy(root / "features/vit/manifest.json", "s3://me/store", "0e11" * 16, said.append)
+    pushed = traced(study, "train")[COPIED]
+    assert pushed["hf://me/captioner"].startswith("captioners/a/card.json, 20")
+    assert pushed["s3://me/store"].endswith("digest 0e110e110e110e11")
+    assert "hf://me/captioner" not in traced(study, "test")[COPIED]
+    assert "s3://me/store" in traced(study, "test")[COPIED]
+    assert said == []
 
 
 def test_an_unknown_image_is_an_error(study: Path) -> None:

@@ -114,8 +114,8 @@ def publish(plan: Plan, target: str, config: Any, report: Reporter, scratch: Pat
     Returns:
         The digest of the publication: that of its ``publication.json``.
     """
-    terms = check_terms(plan, config)
-    paths = dict(_write(plan, config, scratch))
+    terms, folder = check_terms(plan, config), None if target.endswith(".zip") else RemoteFolder(target)
+    place, paths = folder.url if folder else target, dict(_write(plan, config, scratch))
     listed = contents.Publication(
         format="vitcapr-publication-2",
         experiment=plan.results.resolve().name,
@@ -126,16 +126,13 @@ def publish(plan: Plan, target: str, config: Any, report: Reporter, scratch: Pat
         files=list_files(paths),
     )
     about = {contents.PAGE: scratch / contents.PAGE}
-    write_text(about[contents.PAGE], _page(listed, target))
+    write_text(about[contents.PAGE], _page(listed, place))
     if crate := crate_metadata(listed, plan.runs, report):
         about[contents.CRATE] = scratch / contents.CRATE
         write_json(about[contents.CRATE], crate)
     listed = listed.model_copy(update={"files": {**listed.files, **list_files(about)}})
-    if target.endswith(".zip"):
-        place, content = target, _write_zip(Path(target), listed, paths | about)
-    else:
-        folder = RemoteFolder(target)
-        place, content = folder.url, push_list(folder, INDEX, listed, paths | about, report)
+    paths |= about
+    content = push_list(folder, INDEX, listed, paths, report) if folder else _write_zip(Path(target), listed, paths)
     digest = sha256_bytes(content)
     record_copy(plan.results / SUMMARY, place, digest, report.line)
     return digest
@@ -204,13 +201,13 @@ def _write_rows(plan: Plan, data: Manifest, experiment: Path) -> None:
                     write_array(experiment / place.parent / ROWS / f"{name}.npy", values)
 
 
-def _page(listed: contents.Publication, target: str) -> str:
+def _page(listed: contents.Publication, place: str) -> str:
     """Return the README of a publication."""
     size = sum(file.size for file in listed.files.values()) / 1e6
     terms = [f"- {name}: {one['licence'] or 'licence not stated'}" for name, one in listed.terms.items()]
     left_out = f"; left out: {', '.join(listed.left_out)}" if listed.left_out else ""
     facts = f"{listed.program}; {len(listed.files)} files, {size:.1f} MB; split {', '.join(listed.splits)}{left_out}."
-    badge = f"**verify this table**: `vitcapr verify {target}`"
+    badge = f"**verify this table**: `vitcapr verify {place}`"
     return "\n\n".join(
         [f"# {listed.experiment}", badge, f"{facts} The table is experiment/tables/scores.md.", *terms, ""]
     )

@@ -2,12 +2,12 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from vitcapr.commands.main import Configfiles, split_commas, typer_app
-from vitcapr.extensions.publications.commands._configurations import configurations_of
+from vitcapr.errors import UserError
 from vitcapr.progress import Reporter, print_lines
 
 
@@ -35,6 +35,22 @@ def main(
         lost = [run.name for run in plan.jobs if lost_part(run, plan.without)]
         print_lines(f"without {', '.join(plan.without)}, nobody can verify: {', '.join(lost)}")
     print_lines(f"published at {target}, digest {digest}", f"vitcapr verify {target}")
+
+
+def configurations_of(experiment: Path, configfile: list[Path] | None) -> list[Any]:
+    """Return the configuration in the given files; without files, every known one of the experiment in a folder.
+
+    Raises:
+        UserError: none is known.
+    """
+    from vitcapr.commands.gc import configurations
+    from vitcapr.experiment.experiment import read_config
+
+    files = [configfile] if configfile else configurations([]).get(experiment.resolve().name)
+    if not files:
+        remedy = "name it with --configfile"
+        raise UserError("no configuration of this experiment found", where=experiment, remedy=remedy)
+    return [read_config(*some) for some in files]
 
 
 app = typer_app(main)

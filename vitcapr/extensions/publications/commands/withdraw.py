@@ -7,7 +7,7 @@ import typer
 
 from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.errors import UserError
-from vitcapr.extensions.publications.commands._configurations import configurations_of
+from vitcapr.extensions.publications.commands.publish import configurations_of
 from vitcapr.progress import print_lines
 
 
