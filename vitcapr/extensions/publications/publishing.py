@@ -116,14 +116,16 @@ def publish(plan: Plan, target: str, config: Any, report: Reporter, scratch: Pat
     """
     terms, folder = check_terms(plan, config), None if target.endswith(".zip") else RemoteFolder(target)
     place, paths = folder.url if folder else target, dict(_write(plan, config, scratch))
-    listed = contents.Publication(
-        format="vitcapr-publication-2",
-        experiment=plan.results.resolve().name,
-        program=f"vitcapr {vitcapr.__version__}",
-        splits=plan.splits,
-        left_out=list(plan.without),
-        terms=terms,
-        files=list_files(paths),
+    listed = contents.Publication.model_validate(
+        {
+            "format": "vitcapr-publication-2",
+            "experiment": plan.results.resolve().name,
+            "program": f"vitcapr {vitcapr.__version__}",
+            "splits": plan.splits,
+            "left_out": list(plan.without),
+            "terms": terms,
+            "files": list_files(paths),
+        }
     )
     about = {contents.PAGE: scratch / contents.PAGE}
     write_text(about[contents.PAGE], _page(listed, place))
