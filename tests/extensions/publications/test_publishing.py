@@ -45,13 +45,23 @@ def test_the_crate_has_an_action_for_each_job(publication: Path) -> None:
     assert results == ["experiment/captions/a/beam/test/captions.json"]
 
 
-def test_a_zip_without_features_verifies_the_scores(study: Path, tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("without", "states", "again"),
+    [
+        (["features", "captions"], {("a", "trusted"), ("r", "scored")}, {"metrics", "summary.csv", "tables"}),
+        (["references"], {("a", "trusted"), ("r", "trusted")}, {"captions", "summary.csv", "tables"}),
+    ],
+)
+def test_a_zip_without_a_part_verifies_the_rest(
+    study: Path, tmp_path: Path, monkeypatch: Any, without: list[str], states: set[Any], again: set[str]
+) -> None:
     monkeypatch.chdir(study)
     config, target = read_config(Path("config.yaml")), tmp_path / "new/tiny.zip"
-    publish(Plan(Path(ROOT), ["features", "captions"]), str(target), config, quiet(), tmp_path / "scratch")
+    publish(Plan(Path(ROOT), without), str(target), config, quiet(), tmp_path / "scratch")
     verified = verify(str(target), tmp_path / "root", quiet())
-    states = {(one.row["model"], one.status) for one in verified.numbers() if one.row["metric"] in ("cider", "rsum")}
-    assert states == {("a", "trusted"), ("r", "scored")}
+    main_scores = [number for number in verified.numbers() if number.row["metric"] in ("cider", "rsum")]
+    assert {(number.row["model"], number.status) for number in main_scores} == states
+    assert {place.partition("/")[0] for place in verified.again} == again
     assert verified.faults == []
 
 
