@@ -20,7 +20,7 @@ from vitcapr.pipeline.run_records import RUNS, Records, Run
 from vitcapr.store.layout import GROUP
 
 CONTAINS, DERIVED, COPIED = "contains", "derived from", "copied elsewhere"
-PHOTOGRAPH = "the photograph"
+PHOTOGRAPH, VECTOR = "the photograph", "its vector, row"
 _LEARNED = ("train", "validation")
 """Splits that train and select models."""
 
@@ -63,7 +63,7 @@ def trace(image: str, results: Path) -> Iterator[Descendant]:
         raise UserError(what, where=results, remedy="give its id or its file")
     for store in sorted(path.parent for path in stores.glob(f"*/{GROUP}")):
         if rows := sorted({row for items in known.values() for row in find_rows(store, items)[1]}):
-            yield Descendant(CONTAINS, str(store), f"its vector, row {', '.join(map(str, rows))}")
+            yield Descendant(CONTAINS, str(store), f"{VECTOR} {', '.join(map(str, rows))}")
             copies += read_copies(store)
     yield from (Descendant(COPIED, one.place, f"{one.file}, {one.time}, digest {one.digest[:16]}") for one in copies)
 

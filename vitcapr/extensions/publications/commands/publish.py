@@ -31,8 +31,7 @@ def main(
     plan = Plan(results, [part for each in without or [] for part in split_commas(each)])
     with tempfile.TemporaryDirectory() as scratch:
         digest = publish(plan, target, config, Reporter(), Path(scratch))
-    if plan.without:
-        lost = [run.name for run in plan.jobs if lost_part(run, plan.without)]
+    if lost := [run.name for run in plan.jobs if lost_part(run, plan.without)]:
         print_lines(f"without {', '.join(plan.without)}, nobody can verify: {', '.join(lost)}")
     print_lines(f"published at {target}, digest {digest}", f"vitcapr verify {target}")
 

@@ -24,10 +24,8 @@ def main(
     The next run leaves them out everywhere, and vitcapr gc then removes what was computed from them.
     """
     from vitcapr.data.withdrawn import add_withdrawn
-    from vitcapr.extensions.publications.descent import COPIED, PHOTOGRAPH, find_images, trace
-    from vitcapr.extensions.publications.store_rows import erase_rows, find_rows
-    from vitcapr.pipeline.locations import stores_root
-    from vitcapr.store.layout import GROUP
+    from vitcapr.extensions.publications.descent import COPIED, PHOTOGRAPH, VECTOR, find_images, trace
+    from vitcapr.extensions.publications.store_rows import erase_rows
 
     known = [pair for image in images for pair in find_images(image, results).items()]
     lists = {folder: _lists_of(folder, configfile) for folder, _ in known}
@@ -36,12 +34,11 @@ def main(
         for name in lists[folder]:
             path = add_withdrawn(name, items.image_id) if yes else name
             print_lines(f"{folder}: {', '.join(items.image_id)} on the list {path}")
-    for store in sorted(path.parent for path in stores_root(results).glob(f"*/{GROUP}")):
-        for _, items in known:
-            if yes:
-                print_lines(*(f"  gone: {line}" for line in erase_rows(store, items)))
-            elif rows := find_rows(store, items)[1]:
-                print_lines(f"  to be overwritten: {store}, row {', '.join(map(str, rows))}")
+    for store, how in ((Path(one.place), one.how) for one in descendants if one.how.startswith(VECTOR)):
+        for _, items in known if yes else []:
+            print_lines(*(f"  gone: {line}" for line in erase_rows(store, items)))
+        if not yes:
+            print_lines(f"  to be overwritten: {store}, {how}")
         if (store / "manifest.json").is_file():
             print_lines(f"  {store} was pulled or imported: pull or import it again without the image, before the run")
     left = [one for one in descendants if one.kind != COPIED]
