@@ -187,6 +187,17 @@ def test_digests_that_nobody_mended_stop_the_transfer(publication: Path, tmp_pat
         verify_again(copy, tmp_path)
 
 
+@pytest.mark.parametrize("outside", ["results/tiny/../../out.json", "/tmp/out.json"])
+def test_a_job_cannot_lead_outside_the_publication(publication: Path, tmp_path: Path, outside: str) -> None:
+    copy = tmp_path / "forged"
+    shutil.copytree(publication, copy)
+    record, captions = copy / "experiment/runs/decode/a.greedy.test.json", f"results/tiny/{GREEDY}"
+    forgery.change_json(record, lambda run: run.update(command=run["command"].replace(captions, outside)))
+    forgery.mend(copy)
+    with pytest.raises(UserError, match=r"not the record of a job: .*(outside|subpath).*a.greedy.test.json"):
+        verify_again(copy, tmp_path)
+
+
 def test_captions_that_only_raise_a_score_are_picked(tmp_path: Path) -> None:
     """Of n equal changes, all upwards, the sum is the root of n standard deviations: 25 are 5, 9 are 3."""
     for name, raised in (("again", 0), ("picked", 25), ("lucky", 9)):
