@@ -158,9 +158,9 @@ def _values(published: Path, again: Path) -> Iterator[Difference]:
         other = second.get(name, "nothing")
         if one == other or not TRAINING_SCORES.isdisjoint(re.split("[. ]", name)):
             continue
-        numbers = [np.array(_NUMBER.findall(text), float) for text in (one, other)]
+        stated, computed = (np.array(_NUMBER.findall(text), float) for text in (one, other))
         text = f"{name} {one[:160]}, again {other[:160]}"
-        if numbers[0].shape != numbers[1].shape or not np.allclose(*numbers, rtol=1e-9, atol=EXACT):
+        if stated.shape != computed.shape or not np.allclose(stated, computed, rtol=1e-9, atol=EXACT):
             wrong.append(text)
         elif _NUMBER.sub("", one) != _NUMBER.sub("", other):
             (worded if published.suffix in (".md", ".html") else wrong).append(text)
