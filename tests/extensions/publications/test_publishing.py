@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.extensions.publications import forgery
 from tests.extensions.publications.conftest import ROOT, quiet
@@ -99,6 +100,23 @@ def test_captions_of_another_processor_are_counted(publication: Path, tmp_path: 
     assert verified.faults == []
     assert any("captions changed" in line or "likelihoods differ" in line for line in verified.floating)
     assert {one.status for one in verified.numbers()} <= {"equal", "floating", "trusted"}
+
+
+def test_captions_of_another_arithmetic_are_decoded_in_it(publication: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """Here, ``auto`` is float32, whose logits differ so much that every caption is another."""
+    from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
+
+    step = PatchAttentionCaptioner.step
+
+    def other(self: Any, *arguments: Any) -> Any:
+        made = step(self, *arguments)
+        return made if torch.is_autocast_enabled("cpu") else made._replace(logits=-made.logits)
+
+    monkeypatch.setattr(PatchAttentionCaptioner, "step", other)
+    monkeypatch.setattr("vitcapr.encoders.devices.cpu_has_bfloat16", lambda: False)
+    verified = verify(str(publication), tmp_path, quiet())
+    assert verified.faults == []
+    assert {number.status for number in verified.numbers()} == {"equal", "trusted"}
 
 
 def test_a_table_of_a_paper_is_held_against_its_publication(

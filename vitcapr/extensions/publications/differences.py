@@ -50,6 +50,12 @@ def tolerance(precision: str | None) -> float:
     return 0.02 if precision == "float32" else 0.25
 
 
+def count_changed(published: Path, again: Path) -> int:
+    """Return the number of images whose captions differ."""
+    first, second = read_captions(published), read_captions(again)
+    return sum(image not in second or one.caption != second[image].caption for image, one in first.items())
+
+
 def find_differences(
     published: Path, again: Path, likelihoods: Likelihoods | None, largest: float
 ) -> Iterator[Difference]:

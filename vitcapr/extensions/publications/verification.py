@@ -1,9 +1,7 @@
 """Verification of a publication: every job that can run here runs again, and every number is compared."""
 
 import io
-import json
 import os
-import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -16,20 +14,20 @@ import torch
 
 from vitcapr.batches.sources import read_rows
 from vitcapr.decoding.generate import open_captioner
+from vitcapr.encoders.devices import resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import read_config
 from vitcapr.extensions.publications import contents, rebuilding
 from vitcapr.extensions.publications.contents import CONFIGURATION, EXPERIMENT, SUMMARY, TRAINING_SCORES, Publication
-from vitcapr.extensions.publications.differences import EXACT, favoured, find_differences, tolerance
-from vitcapr.files import read_json, sha256_bytes
+from vitcapr.extensions.publications.differences import EXACT, count_changed, favoured, find_differences, tolerance
+from vitcapr.files import read_json, sha256_bytes, sha256_file
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.model import CARD, layer_of, read_card
-from vitcapr.formats.records import reading
 from vitcapr.formats.scores import read_summary
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.loader import part_names
 from vitcapr.pipeline.run_records import Records, Run
-from vitcapr.pipeline.stage import DEVICE, Role, find_stage
+from vitcapr.pipeline.stage import Role, find_stage
 from vitcapr.progress import Reporter
 from vitcapr.store.listed_files import pull_list, read_list
 from vitcapr.store.reader import open_features
@@ -85,8 +83,8 @@ class Verification:
         self.root, self.folder, self.listed, self.digest = root, root / EXPERIMENT, listed, digest
         self.records = Records(self.folder)
         self.jobs = contents.replayed(self.records.runs, listed.splits)
-        self.inputs = {run.name: _places(run, Role.INPUT) for run in self.jobs}
-        self.outputs = {run.name: _places(run, Role.OUTPUT) for run in self.jobs}
+        self.inputs = {run.name: contents.places(run, Role.INPUT) for run in self.jobs}
+        self.outputs = {run.name: contents.places(run, Role.OUTPUT) for run in self.jobs}
         self.writers = {place: run for run in self.jobs for place in self.outputs[run.name]}
         self.faults, self.floating, self.forged, self.begun = list[str](), list[str](), set[str](), set[str]()
         self.skipped, self.again, self.latest = dict[str, str](), dict[str, Path](), dict[str, Path]()
@@ -115,7 +113,8 @@ class Verification:
             if stage.settings is not None:
                 names = SimpleNamespace(captioner=model, decoding=variant, reranking=variant)
                 own = stage.settings.from_config(config, names).canonical()
-                if stage.result_settings(own) != stage.result_settings(_job(run, self.folder)["settings"].canonical()):
+                stated = contents.job_values(run, self.folder)["settings"].canonical()
+                if stage.result_settings(stated) != stage.result_settings(own):
                     yield f"{run.name}: the settings of its record are not those of {CONFIGURATION}"
 
     def replay(self, run: Run) -> None:
@@ -133,6 +132,8 @@ class Verification:
                 self.skipped[run.name] = reason
                 return
             again = latest = self._call(run, "again", unpublished)
+            if run.stage == "decode" and contents.precision_of(run) == "auto":
+                again = latest = self._in_closer_arithmetic(run, again, unpublished)
             if changed != unpublished:
                 latest = self._call(run, "latest", changed)
             for place, path in again.items():
@@ -160,10 +161,24 @@ class Verification:
         unknown = sorted(metrics - set(part_names("METRIC")))
         return f"the metric {unknown[0]} is not installed" if unknown else ""
 
-    def _call(self, run: Run, kind: str, changed: Mapping[str, Path]) -> dict[str, Path]:
+    def _in_closer_arithmetic(self, run: Run, again: dict[str, Path], changed: Mapping[str, Path]) -> dict[str, Path]:
+        """Return captions in the arithmetic that ``auto`` was for the publisher: the one that changes fewer of them."""
+        (place,) = again
+        published = self.folder / place
+        if not published.is_file() or sha256_file(published) == sha256_file(again[place]):
+            return again
+        here = resolve_dtype("auto", torch.device("cpu"))
+        other = "float32" if here == torch.bfloat16 else "bfloat16"
+        made = (again, self._call(run, other, changed, precision=other))
+        return min(made, key=lambda outputs: count_changed(published, outputs[place]))
+
+    def _call(self, run: Run, kind: str, changed: Mapping[str, Path], precision: str | None = None) -> dict[str, Path]:
         """Run a job on the published files, or on ``changed`` in place of some, and return its outputs by place.
 
         It runs in a folder of its own, with links to the files of the experiment.
+
+        Args:
+            precision: of a decoding; None for that of its record.
         """
         folder = self.root / f"{kind}.{run.name.replace('/', '.')}"
         shutil.copytree(self.folder, folder, copy_function=os.symlink)
@@ -174,7 +189,7 @@ class Verification:
         for place, path in changed.items():
             (folder / place).symlink_to(path)
         torch.set_num_threads(min(run.made["threads"], 64))
-        find_stage(run.stage)(**_job(run, folder), report=Reporter(stream=io.StringIO()))
+        find_stage(run.stage)(**contents.job_values(run, folder, precision), report=Reporter(stream=io.StringIO()))
         return {place: path for place, path in outputs.items() if path.is_file()}
 
     def _compare(self, run: Run, place: str, again: Path, latest: Path) -> bool:
@@ -182,7 +197,7 @@ class Verification:
         published = self.folder / place
         if not published.is_file():
             return True
-        largest = tolerance(run.settings.get("decoding", {}).get("precision"))
+        largest = tolerance(contents.precision_of(run))
         likelihoods = partial(self._likelihoods, run) if run.stage == "decode" else None
         differences = [*find_differences(published, again, likelihoods, largest)]
         if latest != again and published.name == "per_image.parquet":
@@ -195,7 +210,7 @@ class Verification:
     @torch.inference_mode()
     def _likelihoods(self, run: Run, captions: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
         """Return the log-probability of each word and of the end of given captions by the published model."""
-        files, likelihoods = _job(run, self.folder), dict[str, list[float]]()
+        files, likelihoods = contents.job_values(run, self.folder), dict[str, list[float]]()
         words, data = Vocabulary.read(files["vocabulary"]), read_manifest(files["manifest"])
         model = open_captioner(files["captioner"], words, torch.float32).eval()
         layer = layer_of(read_card(files["captioner"] / CARD), "captioner")
@@ -252,35 +267,6 @@ class Verification:
         if not inside or not self.forged.isdisjoint(behind):
             return Number(row, "different", note)
         return Number(row, "floating" if abs(value - row["value"]) > EXACT else "equal", note)
-
-
-def _job(run: Run, folder: Path) -> dict[str, Any]:
-    """Return the values of a recorded job, on the CPU and without attention, for the experiment in ``folder``.
-
-    Raises:
-        UserError: the record has no job.
-    """
-    with reading(run.path, "the record of a job", "publish it"):
-        stage, words = find_stage(run.stage), shlex.split(run.command)
-        recorded, here = (json.dumps(f"{each}/", ensure_ascii=False)[:-1] for each in (run.folder, folder))
-        plain = json.loads(words[words.index("--job") + 1].replace(recorded, here))
-        replaced = {DEVICE: "cpu", "attention": None}
-        return stage.read({name: replaced.get(name, value) for name, value in plain.items()})
-
-
-def _places(run: Run, role: Role) -> list[str]:
-    """Return the places of the files that a job reads or writes.
-
-    Raises:
-        UserError: one lies outside the experiment.
-    """
-    root, values = Path("experiment"), _job(run, Path("experiment"))
-    paths = [path for each in find_stage(run.stage).of_role(role) for path in each.paths(values[each.name])]
-    with reading(run.path, "the record of a job", "publish it"):
-        places = [path.relative_to(root).as_posix() for path in paths]
-        if any(".." in place.split("/") for place in places):
-            raise ValueError("it leads outside the publication")
-        return places
 
 
 def _disagreement(row: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
