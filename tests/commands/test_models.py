@@ -16,6 +16,7 @@ from vitcapr.api.published_model import INDEX, PAGE, model_page, read_page
 from vitcapr.commands.models import pull, push
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
+from vitcapr.pipeline.copies import read_copies
 
 CAPTIONER = "results/toy/captioners/patch_attention"
 MEMORY = fsspec.filesystem("memory")
@@ -39,6 +40,9 @@ def test_a_captioner_writes_the_same_elsewhere(
     push(folder, url)
     assert names(url) >= {INDEX, PAGE, "captioners/patch_attention/best.safetensors", "text/vocabulary.json"}
     assert all(name.endswith((".json", ".safetensors", ".md")) for name in names(url))
+    (copy,) = read_copies(folder)  # This experiment has no run records.
+    assert (copy.file, copy.place) == ("card.json", url)
+    assert copy.digest == sha256_bytes(MEMORY.cat(f"{url.removeprefix('memory:/')}/{INDEX}"))
     page = MEMORY.cat(f"{url.removeprefix('memory:/')}/{PAGE}").decode()
     assert page.startswith("---\nlibrary_name: vitcapr\npipeline_tag: image-to-text\n")
     assert "| data set | toy: images 6 train, 3 validation, 3 test |" in page

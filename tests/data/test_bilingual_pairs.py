@@ -1,6 +1,7 @@
 """The whole stage, on pictures of a few pixels."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from PIL import Image
 
 from vitcapr.errors import UserError
+from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.formats.pair_files import read_pair_table
 from vitcapr.pipeline.run import run_stage
@@ -23,8 +25,8 @@ def picture(folder: Path, name: str, shade: int) -> bytes:
     return file.read_bytes()
 
 
-def run(folder: Path, **pairs: Any) -> Manifest:
-    settings = {"pairs": {"test_images": 2, **pairs}, "max_rejected": 1}
+def run(folder: Path, withdrawn: str | None = None, **pairs: Any) -> Manifest:
+    settings = {"pairs": {"test_images": 2, **pairs}, "max_rejected": 1, "withdrawn": withdrawn}
     run_stage(data_pairs, settings=settings, folder=folder / "data")
     return read_manifest(folder / "data" / "manifest.json")
 
@@ -115,6 +117,21 @@ def test_training_pairs_are_sampled_and_test_pictures_keep_all_pairs(tmp_path: P
 def test_a_test_split_that_leaves_nothing_to_train_on_is_one_line(tmp_path: Path, table: Path) -> None:
     with pytest.raises(UserError, match=r"the test split has all 12 images .*; lower data\.pairs\.test_images"):
         run(tmp_path, table=str(table), test_images=99)
+
+
+def test_a_withdrawn_picture_of_a_table_is_in_no_file(tmp_path: Path) -> None:
+    pictures = [picture(tmp_path, f"{number}.png", number) for number in range(6)]
+    rows = [{"text": f"a dog, {number}", "image": b64encode(each).decode()} for number, each in enumerate(pictures)]
+    pd.DataFrame(rows).to_csv(tmp_path / "pairs.csv", index=False)
+    gone = sha256_bytes(pictures[3])
+    pairs = {"table": str(tmp_path / "pairs.csv"), "encoding": "base64"}
+    assert gone in run(tmp_path, **pairs).images["image_id"].tolist()
+    (tmp_path / "withdrawn.csv").write_text(f"image_id,sha256\n{gone},{gone}\n", encoding="utf-8")
+    assert len(run(tmp_path, withdrawn=str(tmp_path / "withdrawn.csv"), **pairs).images) == 5
+    written = [path.read_bytes() for path in (tmp_path / "data").rglob("*.*") if path.suffix != ".parquet"]
+    assert pictures[3] not in [path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert not any(gone.encode() in content for content in written)
+    assert "a dog, 3" not in set(read_manifest(tmp_path / "data").captions["text"])
 
 
 def test_flickr8k_in_two_languages(tmp_path: Path) -> None:

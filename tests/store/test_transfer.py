@@ -29,6 +29,7 @@ from tests.commands.stores import write_noise_store
 from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
+from vitcapr.pipeline.copies import read_copies
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
@@ -225,6 +226,7 @@ def test_a_part_has_some_arrays(sealed: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "mine"))
     elsewhere = tmp_path / "elsewhere"
     run_features("push", sealed, elsewhere)
+    assert [(copy.file, copy.place) for copy in read_copies(sealed.parent)] == [("manifest.json", str(elsewhere))]
     with pytest.raises(UserError, match=r"no array 'clz' .* it has cls, patches"):
         run_features("pull", elsewhere, "--arrays", "clz")
     run_features("pull", elsewhere, "--arrays", "cls")

@@ -45,8 +45,8 @@ class _Index(FileList):
         return self
 
 
-def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> None:
-    """Publish the captioner or retriever in ``folder``.
+def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> str:
+    """Publish the captioner or retriever in ``folder``, and return the digest of the index of its files.
 
     Raises:
         UserError: the folder holds no model, or a file of its experiment is missing.
@@ -58,7 +58,8 @@ def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> None:
         paths = {path.relative_to(model.experiment).as_posix(): path for path in _unchanged(model)}
         paths |= {path.relative_to(scratch).as_posix(): path for path in _written(model, Path(scratch))}
         name = model.folder.relative_to(model.experiment).as_posix()
-        push_list(place, INDEX, _Index(format=FORMAT, model=name, files=list_files(paths)), paths, report)
+        index = _Index(format=FORMAT, model=name, files=list_files(paths))
+        return sha256_bytes(push_list(place, INDEX, index, paths, report))
 
 
 def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:

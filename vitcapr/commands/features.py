@@ -2,7 +2,7 @@
 
 import secrets
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,9 +11,10 @@ import typer
 
 from vitcapr.commands.main import Arrays, Sealed, WithoutContentCheck, split_commas, typer_group
 from vitcapr.errors import UserError
-from vitcapr.files import DigestedFile, remove_remains, write_json
+from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.audit_files import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed, store_group
+from vitcapr.pipeline.copies import record_copy
 from vitcapr.pipeline.locations import stores_root
 from vitcapr.pipeline.run_records import leaves
 from vitcapr.progress import Reporter, format_bytes, print_lines
@@ -51,39 +52,24 @@ def verify(
 ) -> None:
     """Read every chunk and compare it with its checksum."""
     if "://" in store:
-        _verify_remote(RemoteFolder(store))
-        return
-    sealed = Path(store)
-    path = sealed / "manifest.json" if sealed.is_dir() else sealed
-    manifest = read_sealed(path)
-    group = store_group(path, manifest)
-    files, damaged = sealed_files(manifest, group), 0
-    for (array, index), file in files.items():
-        if problem := file.problem():
-            damaged += 1
-            print_lines(f"bad: chunk {index} of {array} {problem}: {file.path}", stream=sys.stderr)
-    if damaged:
-        again = compute_again(manifest["arrays"])
-        if "imported" in manifest["attributes"]:
-            again = "run the same features import again, which writes only what is missing"
-        remedy = f"delete these files, then {again}"
-        raise UserError(f"{damaged} of {len(files)} chunks are damaged", where=path, remedy=remedy)
-    print_lines(_all_as_sealed(files.values()))
-
-
-def _verify_remote(place: RemoteFolder) -> None:
-    with Reporter() as reporter:
-        wrong, files = transfer.verify_remote(place, reporter)
-    for name, problem in sorted(wrong.items()):
-        print_lines(f"bad: {name} {problem}", stream=sys.stderr)
+        place = RemoteFolder(store)
+        with Reporter() as reporter:
+            wrong, files = transfer.verify_remote(place, reporter)
+        where, remedy = place.url, "push the store again from a sound copy"
+    else:
+        path = Path(store) / "manifest.json" if Path(store).is_dir() else Path(store)
+        manifest = read_sealed(path)
+        sealed = sealed_files(manifest, store_group(path, manifest))
+        files = {f"chunk {index} of {array}": file for (array, index), file in sealed.items()}
+        wrong = {name: f"{problem}: {file.path}" for name, file in files.items() if (problem := file.problem())}
+        again = "run the same features import again, which writes only what is missing"
+        again = again if "imported" in manifest["attributes"] else compute_again(manifest["arrays"])
+        where, remedy = str(path), f"delete these files, then {again}"
+    print_lines(*(f"bad: {name} {wrong[name]}" for name in files if name in wrong), stream=sys.stderr)
     if wrong:
-        remedy = "push the store again from a sound copy"
-        raise UserError(f"{len(wrong)} of {len(files)} chunks are damaged", where=place.url, remedy=remedy)
-    print_lines(_all_as_sealed(files.values()))
-
-
-def _all_as_sealed(files: Collection[DigestedFile]) -> str:
-    return f"{len(files)} chunks, {format_bytes(sum(file.size for file in files))}, all as sealed"
+        raise UserError(f"{len(wrong)} of {len(files)} chunks are damaged", where=where, remedy=remedy)
+    size = sum(file.size for file in files.values())
+    print_lines(f"{len(files)} chunks, {format_bytes(size)}, all as sealed")
 
 
 @app.command("audit")
@@ -187,10 +173,9 @@ def push(sealed: Sealed, url: Url) -> None:
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     with Reporter() as reporter:
         place = RemoteFolder(url)
-        compared = transfer.push(manifest, place, reporter)
-    print_lines(
-        ", ".join([f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {place.url}", *filter(None, [compared])])
-    )
+        compared, fingerprint = transfer.push(manifest, place, reporter), read_sealed(manifest)["fingerprint"]
+        record_copy(manifest, place.url, fingerprint, reporter.line)
+    print_lines(", ".join([f"{fingerprint[:16]} is whole at {place.url}", *filter(None, [compared])]))
 
 
 @app.command()

@@ -7,6 +7,8 @@ import typer
 
 from vitcapr.api.published_model import pull_model, push_model, read_page
 from vitcapr.commands.main import typer_group
+from vitcapr.formats.model import CARD
+from vitcapr.pipeline.copies import record_copy
 from vitcapr.progress import Reporter, print_lines
 from vitcapr.store.remote_folder import RemoteFolder
 
@@ -19,7 +21,8 @@ Url = Annotated[str, typer.Argument(help="A folder, hf://OWNER/NAME, sftp://HOST
 @app.command()
 def push(model: Model, url: Url) -> None:
     """Publish a model: its weights, what it needs of its experiment, and a page with its scores. No code."""
-    push_model(model, RemoteFolder(url), Reporter())
+    place, report = RemoteFolder(url), Reporter()
+    record_copy(model / CARD, place.url, push_model(model, place, report), report.line)
     print_lines(f"published at {url}")
 
 

@@ -23,8 +23,7 @@ class Withdrawn(Section):
     """Images that were withdrawn from the data set."""
 
     withdrawn: Annotated[UserPath | None, DATA] = None
-    """CSV file of the images that vitcapr withdraw has withdrawn: they and their captions are left out everywhere (not
-    with data.dataset: pairs)."""
+    """CSV file of the images that vitcapr withdraw has withdrawn: they and their captions are left out everywhere."""
 
 
 class LeaveOut(Withdrawn):
@@ -45,8 +44,6 @@ class DatasetConfig(Section):
     stage: ClassVar[str] = "data_photographs"
     """The stage that reads the data set."""
     has_objects: ClassVar[bool] = False
-    can_withdraw: ClassVar[bool] = False
-    """Whether the stage leaves out the images that ``data.withdrawn`` lists."""
     """Whether the data set has object masks."""
     limit_key: ClassVar[str] = "limit"
     """The key that says how many images there are at most."""
@@ -107,7 +104,6 @@ class DataSettings(StageSettings):
 
 class PhotographsConfig(DatasetConfig):
     needed: ClassVar[tuple[tuple[str, ...], ...]] = (("images",),)
-    can_withdraw = True
 
     images: Annotated[UserPath, DATA] = ""
     """Folder or zip of the photographs."""
@@ -320,8 +316,6 @@ class DataConfig(LeaveOut, PictureChecks):
         read = [self.dataset, *source]
         if self.leave_out and not isinstance(getattr(self, self.dataset), PhotographsConfig):
             raise ValueError(f"leave_out has no effect with data.dataset: {self.dataset}; remove it")
-        if self.withdrawn and not getattr(self, self.dataset).can_withdraw:
-            raise ValueError(f"withdrawn has no effect with data.dataset: {self.dataset}; remove it")
         if keys := [f"data.{name}.{key}" for name in read for key in getattr(self, name).missing()]:
             raise ValueError(f"{' and '.join(keys)} must be given")
         for name, section in self:

@@ -99,7 +99,7 @@ def _place(row: Row, encoded: bool, existing: set[str], unpack_to: Path) -> tupl
             raise ValueError("not Base64") from error
     if isinstance(content, bytes) and content:
         digest = sha256_bytes(content)
-        file = unpack_to / PICTURES / digest[:2] / digest
+        file = unpacked_picture(unpack_to, digest)
         file.parent.mkdir(parents=True, exist_ok=True)
         # A half-written picture is noticed: the manifest, written last, names the digest.
         file.write_bytes(content)
@@ -108,6 +108,11 @@ def _place(row: Row, encoded: bool, existing: set[str], unpack_to: Path) -> tupl
         raise ValueError("no picture")
     image_id = name.replace("\\", "/").removeprefix("./")
     return image_id, image_id if image_id in existing else None
+
+
+def unpacked_picture(folder: Path, digest: str) -> Path:
+    """Return the file of a picture that was unpacked from a table, by the SHA-256 of its bytes."""
+    return folder / PICTURES / digest[:2] / digest
 
 
 def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, seed: int) -> Listing:

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vitcapr.config.base import find_data
-from vitcapr.config.data import DataSettings, Flickr8kConfig, PairsConfig, PictureChecks
+from vitcapr.config.data import DataSettings, Flickr8kConfig, PairsConfig, PictureChecks, Withdrawn
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
@@ -15,20 +15,22 @@ _READ = {
 """For each source of pairs, the prefixes of the configuration keys whose files are read."""
 
 
-class PairsSettings(PictureChecks, DataSettings):
+class PairsSettings(Withdrawn, PictureChecks, DataSettings):
     """The settings of the stage ``data_pairs``."""
 
     pairs: PairsConfig = PairsConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from ((key, path) for key, path in super().user_files() if key.startswith(_READ[self.pairs.source]))
+        read = ("data.withdrawn", *_READ[self.pairs.source])
+        yield from ((key, path) for key, path in super().user_files() if key.startswith(read))
 
 
 @stage(execution_only={"max_rejected"})
 def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.PairsFolder]) -> None:
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
-    from vitcapr.data.bilingual_pairs import list_table, pairs_of_flickr8k
+    from vitcapr.data.bilingual_pairs import list_table, pairs_of_flickr8k, unpacked_picture
+    from vitcapr.data.withdrawn import read_withdrawn
 
     pairs, flickr8k = settings.pairs, settings.flickr8k
     if pairs.source == "flickr8k":
@@ -42,3 +44,5 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.Pair
             unpack_to=folder,
         )
     write_cleaned_pairs(folder, listing, image_root, pairs, settings, report)
+    for digest in read_withdrawn(settings.withdrawn).values():
+        unpacked_picture(folder, digest).unlink(missing_ok=True)

@@ -11,18 +11,16 @@ import numpy as np
 import pytest
 import yaml
 
+from tests.commands.stores import write_store
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.experiment.experiment import read_config
-from vitcapr.extensions.publications.publishing import publish
+from vitcapr.extensions.publications.publishing import Plan, publish
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest, read_manifest
-from vitcapr.formats.store_manifest import FORMAT
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.progress import Reporter
-from vitcapr.store.layout import ArrayLayout
-from vitcapr.store.sealing import write_sealed
-from vitcapr.store.writer import StoreWriter, fingerprint_of
+from vitcapr.store.writer import fingerprint_of
 
 ONE_PHASE = {"epochs": 4, "batch_images": 16, "learning_rate": 0.02, "schedule": "constant", "warmup_steps": 0}
 CONFIG: dict[str, Any] = {
@@ -54,33 +52,21 @@ def run_job(config: ExperimentConfig, stage: str, name: str, names: dict[str, st
     run_stage(declared, log=Path(f"{ROOT}/logs/{name}.log"), **job)
 
 
-def write_store(data: Manifest, folder: Path) -> None:
+def write_features(data: Manifest) -> None:
     """A sealed store whose features tell the images apart."""
-    draw, rows, chunk = np.random.default_rng(0), data.images["image_id"].str[-4:].astype(int), 8
-    arrays = {
-        "cls": draw.normal(size=(60, 12)).astype(np.float16)[rows],
-        "patches": draw.normal(size=(60, 4, 12)).astype(np.float16)[rows],
-    }
-    recipe = {"backbone": "trained", "revision": None, "weights_sha256": sha256_bytes(b"vit"), "code": "made"}
-    recipe |= {"images_sha256": data.image_contents}
-    own = {"fingerprint": fingerprint_of({**recipe, "chunk": chunk, "format": FORMAT}), "grid": [2, 2]}
-    layouts = {name: ArrayLayout.for_rows("image", array.shape, chunk, "float16") for name, array in arrays.items()}
-    writer = StoreWriter(folder / own["fingerprint"][:16], layouts)
-    writer.begin({**recipe, **own, "terms": {}})
-    for index in writer.chunks:
-        rows = slice(index * chunk, (index + 1) * chunk)
-        padded = {name: array[rows] for name, array in arrays.items()}
-        padded = {
-            name: np.concatenate([part, np.zeros((chunk - len(part), *part.shape[1:]), np.float16)])
-            for name, part in padded.items()
-        }
-        writer.write(index, padded)
-    write_sealed(writer, [data.images["image_id"]], "image_id", Path(VIT))
+    draw, rows = np.random.default_rng(0), data.images["image_id"].str[-4:].astype(int)
+    shapes = {"cls": (60, 12), "patches": (60, 4, 12)}
+    arrays = {name: draw.normal(size=shape).astype(np.float16)[rows] for name, shape in shapes.items()}
+    recipe = {"backbone": "trained", "revision": None, "weights_sha256": sha256_bytes(b"vit"), "grid": [2, 2]}
+    recipe |= {"images_sha256": data.image_contents, "terms": {}}
+    recipe["fingerprint"] = fingerprint_of(recipe)
+    sealed = VIT.removeprefix("results/")
+    write_store(Path("results"), arrays, data.images["image_id"].tolist(), chunk=8, sealed=sealed, **recipe)
 
 
 def run_all(config: ExperimentConfig) -> None:
     run_job(config, "data_scenes", "data", {}, folder=f"{ROOT}/data")
-    write_store(read_manifest(DATA), Path("results/stores"))
+    write_features(read_manifest(DATA))
     run_job(config, "vocabulary", "vocabulary", {}, manifest=DATA, vocabulary=WORDS, tokens=f"{ROOT}/text/tokens.npz")
     training = {**MODEL_INPUTS, "tokens": f"{ROOT}/text/tokens.npz", "device": "cpu"}
     for kind, name in (("captioner", "a"), ("retriever", "r")):
@@ -132,7 +118,7 @@ def publication(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = Path.cwd()
     os.chdir(study)
     try:
-        publish(Path(ROOT), str(target), config, (), quiet(), tmp_path_factory.mktemp("scratch"))
+        publish(Plan(Path(ROOT)), str(target), config, quiet(), tmp_path_factory.mktemp("scratch"))
     finally:
         os.chdir(before)
     return target

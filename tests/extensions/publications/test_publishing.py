@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.extensions.publications import forgery
 from tests.extensions.publications.conftest import ROOT, quiet
@@ -45,14 +46,24 @@ def test_the_crate_has_an_action_for_each_job(publication: Path) -> None:
     assert results == ["experiment/captions/a/beam/test/captions.json"]
 
 
-def test_a_zip_without_features_verifies_the_scores(study: Path, tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("without", "states", "again"),
+    [
+        (["features", "captions"], {("a", "trusted"), ("r", "scored")}, {"metrics", "summary.csv", "tables"}),
+        (["references"], {("a", "trusted"), ("r", "trusted")}, {"captions", "summary.csv", "tables"}),
+    ],
+)
+def test_a_zip_without_a_part_verifies_the_rest(
+    study: Path, tmp_path: Path, monkeypatch: Any, without: list[str], states: set[Any], again: set[str]
+) -> None:
     monkeypatch.chdir(study)
     config, target = read_config(Path("config.yaml")), tmp_path / "new/tiny.zip"
-    publish(Path(ROOT), str(target), config, ["features", "captions"], quiet(), tmp_path / "scratch")
-    receipt = verify(str(target), tmp_path / "root", quiet())
-    states = {(one.row["model"], one.status) for one in receipt.numbers if one.row["metric"] in ("cider", "rsum")}
-    assert states == {("a", "trusted"), ("r", "scored")}
-    assert receipt.faults == []
+    publish(Plan(Path(ROOT), without), str(target), config, quiet(), tmp_path / "scratch")
+    verified = verify(str(target), tmp_path / "root", quiet())
+    main_scores = [number for number in verified.numbers() if number.row["metric"] in ("cider", "rsum")]
+    assert {(number.row["model"], number.status) for number in main_scores} == states
+    assert {place.partition("/")[0] for place in verified.again} == again
+    assert verified.faults == []
 
 
 def test_a_result_that_was_edited_is_not_published(study: Path, tmp_path: Path) -> None:
@@ -85,10 +96,27 @@ def test_captions_of_another_processor_are_counted(publication: Path, tmp_path: 
         return made._replace(logits=made.logits + made.logits.new_tensor((places - 6) * 0.0015))
 
     monkeypatch.setattr(PatchAttentionCaptioner, "step", noisy)
-    receipt = verify(str(publication), tmp_path, quiet())
-    assert receipt.faults == []
-    assert any("captions changed" in line or "likelihoods differ" in line for line in receipt.floating)
-    assert {one.status for one in receipt.numbers} <= {"equal", "floating", "trusted"}
+    verified = verify(str(publication), tmp_path, quiet())
+    assert verified.faults == []
+    assert any("captions changed" in line or "likelihoods differ" in line for line in verified.floating)
+    assert {one.status for one in verified.numbers()} <= {"equal", "floating", "trusted"}
+
+
+def test_captions_of_another_arithmetic_are_decoded_in_it(publication: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """Here, ``auto`` is float32, whose logits differ so much that every caption is another."""
+    from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
+
+    step = PatchAttentionCaptioner.step
+
+    def other(self: Any, *arguments: Any) -> Any:
+        made = step(self, *arguments)
+        return made if torch.is_autocast_enabled("cpu") else made._replace(logits=-made.logits)
+
+    monkeypatch.setattr(PatchAttentionCaptioner, "step", other)
+    monkeypatch.setattr("vitcapr.encoders.devices.cpu_has_bfloat16", lambda: False)
+    verified = verify(str(publication), tmp_path, quiet())
+    assert verified.faults == []
+    assert {number.status for number in verified.numbers()} == {"equal", "trusted"}
 
 
 def test_a_table_of_a_paper_is_held_against_its_publication(

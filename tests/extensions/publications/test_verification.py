@@ -14,25 +14,27 @@ from tests.extensions.publications import forgery
 from tests.extensions.publications.conftest import quiet
 from vitcapr.errors import UserError
 from vitcapr.extensions.publications.differences import favoured
-from vitcapr.extensions.publications.verification import Receipt, verify
+from vitcapr.extensions.publications.verification import Verification, verify
 
 GREEDY, BEAM = "captions/a/greedy/test/captions.json", "captions/a/beam/test/captions.json"
 METRICS = "metrics/a/greedy/test/metrics.json"
 
 
-def verified(publication: Path, tmp_path: Path) -> tuple[Receipt, str]:
-    receipt = verify(str(publication), tmp_path / "scratch", quiet())
-    numbers = [f"{n.row['decoding']} {n.row['metric']}: {n.note}" for n in receipt.numbers if n.status == "different"]
-    return receipt, "\n".join([*receipt.faults, *numbers])
+def verify_again(publication: Path, tmp_path: Path) -> tuple[Verification, str]:
+    verified = verify(str(publication), tmp_path / "scratch", quiet())
+    numbers = [
+        f"{n.row['decoding']} {n.row['metric']}: {n.note}" for n in verified.numbers() if n.status == "different"
+    ]
+    return verified, "\n".join([*verified.faults, *numbers])
 
 
 def test_an_honest_publication_verifies(publication: Path, tmp_path: Path) -> None:
-    receipt, faults = verified(publication, tmp_path)
+    honest, faults = verify_again(publication, tmp_path)
     assert faults == ""
-    assert receipt.floating == []
-    trusted = [number.row["metric"] for number in receipt.numbers if number.status != "equal"]
+    assert honest.floating == []
+    trusted = [number.row["metric"] for number in honest.numbers() if number.status != "equal"]
     assert trusted == ["novel_share", "novel_share"]
-    assert {run.stage for run in receipt.trusted} == {"data_scenes", "vocabulary", "train_captioner", "train_retriever"}
+    assert {run.stage for run in honest.trusted} == {"data_scenes", "vocabulary", "train_captioner", "train_retriever"}
 
 
 def set_score(**values: Any) -> Callable[[Path], None]:
@@ -154,8 +156,8 @@ FAULTS: dict[Callable[[Path], None], str] = {
     print_score: r"greedy bleu_1: value: printed 0\.99, computed",
     replace_caption: f"{GREEDY}: 1 captions are not the model's: image 'scene-.*computed again",
     state_likelihood: f"{BEAM}: stated likelihoods are not the model's: image 'scene-.*-0.5000, again",
-    drop_reference: r"metrics/a/greedy/test/per_image.parquet: 1 values of .*: image 'scene-",
-    copy_caption: "per_image.parquet: 1 values of bleu_1.*: image 'scene-",
+    drop_reference: r"a/greedy/test/per_image.parquet: 1 values: cider of image 'scene-[0-9]+' [0-9.e-]+, again",
+    copy_caption: "per_image.parquet: [0-9]+ values: bleu_1 of image 'scene-",
     move_image: r"not the images|a caption is of an image that is not in the split \(image scene-",
     change_weight: f"{GREEDY}: .* captions are not the model's|{BEAM}: stated likelihoods",
     change_retriever: "embeddings.npz: .* (images|captions) have other vectors",
@@ -173,7 +175,7 @@ def test_planted_faults_are_found_and_named(
     shutil.copytree(publication, copy)
     forge(copy / "experiment")
     forgery.mend(copy)
-    _, faults = verified(copy, tmp_path)
+    _, faults = verify_again(copy, tmp_path)
     assert re.search(named, faults), faults
 
 
@@ -182,7 +184,18 @@ def test_digests_that_nobody_mended_stop_the_transfer(publication: Path, tmp_pat
     shutil.copytree(publication, copy)
     forgery.change_json(copy / "experiment" / METRICS, lambda metrics: metrics["metrics"]["cider"].update(value=5.1))
     with pytest.raises(UserError, match=r"metrics.json.*(checksum|longer than)"):
-        verified(copy, tmp_path)
+        verify_again(copy, tmp_path)
+
+
+@pytest.mark.parametrize("outside", ["results/tiny/../../out.json", "/tmp/out.json"])
+def test_a_job_cannot_lead_outside_the_publication(publication: Path, tmp_path: Path, outside: str) -> None:
+    copy = tmp_path / "forged"
+    shutil.copytree(publication, copy)
+    record, captions = copy / "experiment/runs/decode/a.greedy.test.json", f"results/tiny/{GREEDY}"
+    forgery.change_json(record, lambda run: run.update(command=run["command"].replace(captions, outside)))
+    forgery.mend(copy)
+    with pytest.raises(UserError, match=r"not the record of a job: .*(outside|subpath).*a.greedy.test.json"):
+        verify_again(copy, tmp_path)
 
 
 def test_captions_that_only_raise_a_score_are_picked(tmp_path: Path) -> None:

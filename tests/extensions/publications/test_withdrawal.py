@@ -65,7 +65,7 @@ def test_no_file_holds_a_withdrawn_image(copy: Path, capsys: pytest.CaptureFixtu
     for secret in (IMAGE.encode(), picture, *vectors, *texts):
         assert not [path for path in copy.rglob("*") if path.is_file() and any(secret in one for one in decoded(path))]
     with pytest.raises(UserError, match=f"no data set here has the image '{IMAGE}', and no file has its id"):
-        list(trace([IMAGE], copy))
+        list(trace(IMAGE, copy))
 
 
 def contents(folder: Path) -> Iterator[bytes]:

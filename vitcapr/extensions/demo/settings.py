@@ -21,7 +21,6 @@ class ScenesConfig(DatasetConfig):
 
     languages = ("en", "zh")
     has_objects = True
-    can_withdraw = True
     limit_key = "images"
     stage = "data_scenes"
 

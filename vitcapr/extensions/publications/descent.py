@@ -3,21 +3,24 @@
 import gzip
 import io
 import zipfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from vitcapr.errors import UserError
-from vitcapr.extensions.publications.contents import DATA, read_log
+from vitcapr.extensions.publications.contents import DATA
 from vitcapr.extensions.publications.store_rows import Items, find_rows
 from vitcapr.files import sha256_file
 from vitcapr.formats.containers import read_parquet
-from vitcapr.formats.manifest import Manifest, read_manifest
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.formats.model import CARD
+from vitcapr.pipeline.copies import Copy, read_copies
 from vitcapr.pipeline.locations import stores_root
 from vitcapr.pipeline.run_records import RUNS, Records, Run
 from vitcapr.store.layout import GROUP
 
 CONTAINS, DERIVED, COPIED = "contains", "derived from", "copied elsewhere"
+PHOTOGRAPH, VECTOR = "the photograph", "its vector, row"
 _LEARNED = ("train", "validation")
 """Splits that train and select models."""
 
@@ -30,30 +33,39 @@ class Descendant(NamedTuple):
     how: str
 
 
-def trace(images: Iterable[str], results: Path) -> Iterator[Descendant]:
-    """Yield what descends from images: ids, or files whose content is that of an image of a data set.
+def trace(image: str, results: Path) -> Iterator[Descendant]:
+    """Yield what descends from an image: its id, or a file whose content is that of an image of a data set.
 
     Raises:
-        UserError: no data set of the results has one of the images, and no file has its id.
+        UserError: no data set of the results has the image, and no file has its id.
     """
-    stores = stores_root(results)
-    for image in images:
-        known = find_images(image, results)
-        for folder, items in known.items():
-            for identifier in items.image_id:
-                yield from _of_experiment(identifier, folder)
-            for store in sorted(path.parent for path in stores.glob(f"*/{GROUP}")):
-                if rows := find_rows(store, items)[1]:
-                    how = f"its vector{'s' * (len(rows) > 1)}, row {', '.join(map(str, rows))}"
-                    yield Descendant(CONTAINS, str(store), how)
-        apart = {path.parent for path in results.glob(f"*/{RUNS}") if known} | {stores}
-        others = [path for path in _files(results) if apart.isdisjoint(path.parents)]
-        ids = {image, *(one for items in known.values() for one in items.image_id)}
-        found = [path for path in others if mentions(path, ids)]
-        yield from (Descendant(CONTAINS, str(path), "its id") for path in found)
-        if not known and not found:
-            what = f"no data set here has the image '{image}', and no file has its id"
-            raise UserError(what, where=results, remedy="give its id or its file")
+    known, ids, derived, copies = find_images(image, results), {image}, dict[Path, Run](), list[Copy]()
+    for folder, items in known.items():
+        data, records = read_manifest(folder / DATA), Records(folder)
+        for _, each in data.images[data.images["image_id"].isin(list(items.image_id))].iterrows():
+            ids.add(each["image_id"])
+            derived |= {folder / place: run for place, run in descending(records, each["split"]).items()}
+            if (picture := data.image_root / each["path"]).is_file():
+                yield Descendant(CONTAINS, str(picture), PHOTOGRAPH)
+        copies += (one for one in read_copies(folder) if Path(one.file).name != CARD or folder / one.file in derived)
+    stores, found = stores_root(results), bool(known)
+    for path in sorted(results.rglob("*")):
+        if not path.is_file() or path.is_symlink() or stores in path.parents:
+            continue
+        if mentions(path, ids):
+            found = True
+            yield Descendant(CONTAINS, str(path), "its id")
+        elif path in derived:
+            trained = "trained with it: " if derived[path].stage.startswith("train_") else ""
+            yield Descendant(DERIVED, str(path), f"{trained}{derived[path].name}, {derived[path].time[:10]}")
+    if not found:
+        what = f"no data set here has the image '{image}', and no file has its id"
+        raise UserError(what, where=results, remedy="give its id or its file")
+    for store in sorted(path.parent for path in stores.glob(f"*/{GROUP}")):
+        if rows := sorted({row for items in known.values() for row in find_rows(store, items)[1]}):
+            yield Descendant(CONTAINS, str(store), f"{VECTOR} {', '.join(map(str, rows))}")
+            copies += read_copies(store)
+    yield from (Descendant(COPIED, one.place, f"{one.file}, {one.time}, digest {one.digest[:16]}") for one in copies)
 
 
 def find_images(image: str, results: Path) -> dict[Path, Items]:
@@ -68,43 +80,19 @@ def find_images(image: str, results: Path) -> dict[Path, Items]:
     return known
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-
-
-def _of_experiment(image: str, folder: Path) -> Iterator[Descendant]:
-    data: Manifest = read_manifest(folder / DATA)
-    table = data.image_table.read("image_id", "path", "split").set_index("image_id")
-    split, picture = str(table.at[image, "split"]), data.image_root / str(table.at[image, "path"])
-    if picture.is_file():
-        yield Descendant(CONTAINS, str(picture), "the photograph")
-    derived = descending(Records(folder), split)
-    for path in _files(folder):
-        run = derived.get(path.relative_to(folder).as_posix())
-        if mentions(path, [image]):
-            yield Descendant(CONTAINS, str(path), f"its id, split {split}")
-        elif run is not None:
-            trained = "trained with it: " if run.stage.startswith("train_") else ""
-            yield Descendant(DERIVED, str(path), f"{trained}{run.name}, {run.time[:10]}")
-    for entry in read_log(folder):
-        yield Descendant(COPIED, entry["place"], f"published {entry['time']}, digest {entry['digest'][:16]}")
-
-
 def descending(records: Records, split: str) -> dict[str, Run]:
     """Return the jobs that computed a file from a set with an image of ``split``, by the place of the file.
 
     A job of another split descends only through its other inputs, such as a model that was trained with the image.
     """
-    found = dict[str, Run]()
-    size = -1
+    found, size = dict[str, Run](), -1
     while size != len(found):
         size = len(found)
         for run in records.runs:
             places = {run.place(path) for path in run.inputs}
-            data = DATA in places or DATA in run.wrote
-            learns = data and split in _LEARNED and "split" not in run.values
-            reads = data and run.values.get("split") == split
-            if learns or reads or not found.keys().isdisjoint(places - {DATA}) or DATA in run.wrote:
+            splits = [run.values["split"]] if "split" in run.values else _LEARNED
+            reads = DATA in places and split in splits
+            if DATA in run.wrote or reads or not found.keys().isdisjoint(places - {DATA}):
                 found |= dict.fromkeys(run.wrote, run)
     return found
 

@@ -1,6 +1,5 @@
-"""Differences between a published file and the same file computed again: equal, floating point, or another result."""
+"""Differences between a published file and the same file computed again: a fault, or floating point."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,12 +12,10 @@ from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.captions import Candidate, DecodedCaption, read_captions
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.embeddings import read_embeddings
-from vitcapr.pipeline.run_records import differences
+from vitcapr.pipeline.run_records import leaves
 
 EXACT = 2e-8
 """Difference of two scores of the same captions: they are written with eight decimals."""
-LIKELIHOOD = {"float32": 0.02, "bfloat16": 0.25}
-"""Largest difference of the log-probability of a word, and of the scores of two captions, by arithmetic."""
 _BEAM = 4
 """Two scores may differ so many times more: a beam that drops a hypothesis at a tie loses what would follow it."""
 VECTOR = 1e-3
@@ -27,11 +24,10 @@ _PICKED, _LUCK = {"cider", "bleu_4", "meteor", "rouge_l", "spice"}, 4.0
 """Scores that a choice among equally likely captions raises, and the standard deviations that chance does not reach:
 3 of 100,000 times."""
 _SHOWN = 3
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 Likelihoods = Callable[[Mapping[str, Sequence[str]]], Mapping[str, Sequence[float]]]
 """From the words of a caption of each image to the log-probabilities of the words and of the end."""
-Captions = Mapping[str, DecodedCaption]
 
 
 class Difference(NamedTuple):
@@ -39,30 +35,49 @@ class Difference(NamedTuple):
 
     Attributes:
         what: the images or scores that differ, with both values.
-        floating: whether the arithmetic of another processor explains it.
-        wording: whether all numbers agree and only words differ.
+        floating: whether another processor, or another wording of the same numbers, explains it.
     """
 
     what: str
     floating: bool = False
-    wording: bool = False
 
 
-def compare_files(
-    published: Path, again: Path, likelihoods: Likelihoods | None = None, arithmetic: str = "bfloat16"
-) -> list[Difference]:
-    """Return the differences of two files of one kind; none if they agree.
+def tolerance(precision: str | None) -> float:
+    """Return the largest difference of the log-probability of a word by floating point.
+
+    ``auto`` is bfloat16 on many processors.
+    """
+    return 0.02 if precision == "float32" else 0.25
+
+
+def count_changed(published: Path, again: Path) -> int:
+    """Return the number of images whose captions differ."""
+    first, second = read_captions(published), read_captions(again)
+    return sum(image not in second or one.caption != second[image].caption for image, one in first.items())
+
+
+def find_differences(
+    published: Path, again: Path, likelihoods: Likelihoods | None, largest: float
+) -> Iterator[Difference]:
+    """Yield the differences of two files of one kind; none if they agree.
 
     Args:
         likelihoods: of the model that wrote captions; None for captions that were only reordered.
-        arithmetic: of the decoding.
+        largest: difference of the log-probability of a word by floating point.
     """
     if sha256_file(published) == sha256_file(again):
-        return []
+        return
     if published.name == "captions.json":
         captions = read_captions(published), read_captions(again)
-        return list(_captions(*captions, likelihoods, LIKELIHOOD[arithmetic]))
-    return list(_KINDS.get(published.name, _KINDS.get(published.suffix, _lines))(published, again))
+        if odd := sorted(captions[0].keys() ^ captions[1].keys()):
+            yield Difference(_some("captions of other images", odd))
+            return
+        yield from _captions(*captions, likelihoods, largest)
+        yield from _stated_likelihoods(*captions, largest)
+    elif published.name == "embeddings.npz":
+        yield from _embeddings(published, again)
+    else:
+        yield from _values(published, again)
 
 
 def _some(what: str, items: Sequence[Any]) -> str:
@@ -71,19 +86,19 @@ def _some(what: str, items: Sequence[Any]) -> str:
 
 
 def _captions(
-    published: Captions, again: Captions, likelihoods: Likelihoods | None, largest: float
+    published: Mapping[str, DecodedCaption],
+    again: Mapping[str, DecodedCaption],
+    likelihoods: Likelihoods | None,
+    largest: float,
 ) -> Iterator[Difference]:
-    if odd := sorted(published.keys() ^ again.keys()):
-        yield Difference(_some("captions of other images", odd))
-        return
-    changed = [image for image in again if published[image].caption != again[image].caption]
-    own = likelihoods({image: published[image].candidates[0].tokens for image in changed}) if likelihoods else {}
+    changed = {image: one.candidates[0] for image, one in published.items() if one.caption != again[image].caption}
+    own = likelihoods({image: known.tokens for image, known in changed.items()}) if likelihoods else {}
     floating, forged = list[str](), dict[str, str]()
-    for image in changed:
-        known, new = published[image].candidates[0], again[image].candidates
+    for image, known in changed.items():
+        new = again[image].candidates
         same = next((one.token_log_probs for one in new if one.caption == known.caption), ())
         text = f"image '{image}' published '{known.caption}', computed again '{new[0].caption}'"
-        if _is_tie(known, new[0], own.get(image) or same, largest):
+        if _is_tie(known, new[0], own.get(image, same), largest):
             floating.append(text)
         else:
             forged[image] = text
@@ -96,7 +111,6 @@ def _captions(
         pairs = [(a, b) for a in words for b in words if a < b and words[a] == words[b][::-1]]
         if pairs:
             yield Difference(_some("as if the features of two images were exchanged", pairs))
-    yield from _stated_likelihoods(published, again, largest)
 
 
 def _is_tie(known: Candidate, new: Candidate, own: Sequence[float], largest: float) -> bool:
@@ -109,28 +123,26 @@ def _is_tie(known: Candidate, new: Candidate, own: Sequence[float], largest: flo
     """
     if len(own) != len(known.token_log_probs) or not np.allclose(own, known.token_log_probs, rtol=0, atol=largest):
         return False
-    first = next((n for n, pair in enumerate(zip(known.tokens, new.tokens, strict=False)) if pair[0] != pair[1]), None)
-    first = min(len(known.tokens), len(new.tokens)) if first is None else first
+    shorter = min(len(known.tokens), len(new.tokens))
+    first = next((n for n in range(shorter) if known.tokens[n] != new.tokens[n]), shorter)
     return min(abs(known.score - new.score) / _BEAM, abs(own[first] - new.token_log_probs[first])) <= largest
 
 
-def _stated_likelihoods(published: Captions, again: Captions, most: float) -> Iterator[Difference]:
+def _stated_likelihoods(
+    published: Mapping[str, DecodedCaption], again: Mapping[str, DecodedCaption], largest: float
+) -> Iterator[Difference]:
     """Yield candidates whose stated numbers are not those of the same words computed again."""
-    wrong, largest = list[str](), 0.0
+    wrong = list[str]()
     for image, entry in again.items():
         stated, new = published[image], {one.caption: one for one in entry.candidates}
         if stated.oracle != entry.oracle or len(stated.candidates) != len(entry.candidates):
             wrong.append(f"image '{image}': {len(stated.candidates)} candidates, again {len(entry.candidates)}")
         for one in (one for one in stated.candidates if one.caption in new):
             first, second = ([*each.token_log_probs, each.log_prob, each.score] for each in (one, new[one.caption]))
-            gap = float(np.abs(np.subtract(first, second)).max()) if len(first) == len(second) else np.inf
-            largest = max(largest, gap)
-            if gap > most:
+            if len(first) != len(second) or not np.allclose(first, second, rtol=0, atol=largest):
                 wrong.append(f"image '{image}', '{one.caption}': {first[-1]:.4f}, again {second[-1]:.4f}")
     if wrong:
         yield Difference(_some("stated likelihoods are not the model's", wrong))
-    elif largest:
-        yield Difference(f"likelihoods differ by {largest:.1g} at most", floating=True)
 
 
 def _embeddings(published: Path, again: Path) -> Iterator[Difference]:
@@ -144,16 +156,41 @@ def _embeddings(published: Path, again: Path) -> Iterator[Difference]:
             yield Difference(wrong if rows else f"{name} differ by {gaps.max():.1g} at most", floating=not rows)
 
 
-def _tables(published: Path, again: Path) -> Iterator[Difference]:
-    first, second = (read_parquet(path).to_pandas() for path in (published, again))
-    if first["image_id"].tolist() != second["image_id"].tolist():
-        yield Difference(f"scores of other images: {len(first)}, again {len(second)}")
-        return
-    for name in (name for name in first.columns if name not in TRAINING_SCORES):
-        others = second[name] if name in second.columns else [None] * len(first)
-        pairs = zip(first["image_id"], first[name], others, strict=True)
-        if wrong := [f"image '{image}'" for image, one, other in pairs if not _equal(one, other)]:
-            yield Difference(_some(f"{len(wrong)} values of {name}", wrong))
+def _values(published: Path, again: Path) -> Iterator[Difference]:
+    """Yield the values that differ; those that only a later version of vitcapr writes do not count."""
+    first, second = _read_values(published), _read_values(again)
+    wrong, worded = list[str](), list[str]()
+    for name, one in first.items():
+        other = second.get(name, "nothing")
+        if one == other or not TRAINING_SCORES.isdisjoint(re.split("[. ]", name)):
+            continue
+        stated, computed = (np.array(_NUMBER.findall(text), float) for text in (one, other))
+        text = f"{name} {one[:160]}, again {other[:160]}"
+        if stated.shape != computed.shape or not np.allclose(stated, computed, rtol=1e-9, atol=EXACT):
+            wrong.append(text)
+        elif _NUMBER.sub("", one) != _NUMBER.sub("", other):
+            (worded if published.suffix in (".md", ".html") else wrong).append(text)
+    if wrong:
+        yield Difference(_some(f"{len(wrong)} values", wrong))
+    if worded:
+        yield Difference(_some(f"{len(worded)} lines, in words alone", worded), floating=True)
+
+
+def _read_values(path: Path) -> dict[str, str]:
+    """Return the values of a file as texts, by their names; a page has its lines."""
+    if path.suffix == ".json":
+        return dict(leaves(read_json(path)))
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as arrays:
+            return {f"{name} {n}": str(row) for name in arrays.files for n, row in enumerate(arrays[name].tolist())}
+    if path.suffix == ".parquet":
+        table = read_parquet(path).to_pydict()
+        images = table.pop("image_id")
+        rows = [(name, *row) for name, column in table.items() for row in zip(images, column, strict=True)]
+        return {"images": str(images)} | {f"{name} of image '{image}'": str(value) for name, image, value in rows}
+    if path.suffix == ".gz":
+        return {"content": sha256_file(path)}
+    return {f"line {n}": line for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)}
 
 
 def favoured(published: Path, again: Path) -> Iterator[Difference]:
@@ -171,49 +208,3 @@ def favoured(published: Path, again: Path) -> Iterator[Difference]:
             raised, lowered = (changes > 0).sum(), (changes < 0).sum()
             what = f"the published captions raise {name} of {raised} images and lower that of {lowered}"
             yield Difference(f"{what}: picked among captions that are equally likely")
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if other is None or isinstance(one, str) or isinstance(other, str):
-        return bool(one == other)
-    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-9, atol=EXACT, equal_nan=True)
-
-
-def _arrays(published: Path, again: Path) -> Iterator[Difference]:
-    with np.load(published, allow_pickle=False) as one, np.load(again, allow_pickle=False) as other:
-        for name in {*one.files, *other.files}:
-            if name not in one.files or name not in other.files or not _equal(one[name], other[name]):
-                yield Difference(f"the array {name}")
-
-
-def _records(published: Path, again: Path) -> Iterator[Difference]:
-    wrong = list[str]()
-    for key, old, new in differences(read_json(published), read_json(again)):
-        one, other = json.loads(old), json.loads(new)
-        added = one is None and isinstance(other, dict)  # A score that a later version of vitcapr adds.
-        close = all(type(each) in (int, float) for each in (one, other)) and abs(one - other) <= EXACT
-        if TRAINING_SCORES.isdisjoint(key.split(".")) and not added and not close:
-            wrong.append(f"{key} {old}, again {new}")
-    if wrong:
-        yield Difference(_some(f"{len(wrong)} values", wrong))
-
-
-def _lines(published: Path, again: Path) -> Iterator[Difference]:
-    first, second = (path.read_bytes().decode("utf-8", "replace").splitlines() for path in (published, again))
-    pairs = [(one, other) for one, other in zip(first, second, strict=False) if one != other]
-    same = len(first) == len(second) and all(_NUMBER.findall(one) == _NUMBER.findall(other) for one, other in pairs)
-    what = f"{len(pairs)} of {len(first)} lines" + (", in words alone" if same else "")
-    yield Difference(_some(what, [f"'{one[:160]}', again '{other[:160]}'" for one, other in pairs]), wording=same)
-
-
-def _contents(*_: Path) -> Iterator[Difference]:
-    yield Difference("another content")
-
-
-_KINDS: dict[str, Callable[[Path, Path], Iterator[Difference]]] = {
-    ".npz": _arrays,
-    ".parquet": _tables,
-    ".json": _records,
-    ".gz": _contents,
-    "embeddings.npz": _embeddings,
-}

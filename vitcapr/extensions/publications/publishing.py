@@ -1,10 +1,7 @@
 """Publishing of an experiment: what its tables are made from, cut down to the scored splits."""
 
-import json
-import shlex
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,15 +14,15 @@ from vitcapr.api.model_files import ModelFiles
 from vitcapr.config.features import Terms
 from vitcapr.errors import UserError
 from vitcapr.extensions.publications import contents
-from vitcapr.extensions.publications.contents import DATA, EXPERIMENT, INDEX, REPLAYED, ROWS, STORES, SUMMARY
+from vitcapr.extensions.publications.contents import DATA, EXPERIMENT, INDEX, ROWS, STORES, SUMMARY, is_in
 from vitcapr.extensions.publications.crate import crate_metadata
 from vitcapr.files import atomic_path, read_json, sha256_bytes, sha256_file, write_bytes, write_json, write_text
 from vitcapr.formats.containers import slices, write_array, write_frame
 from vitcapr.formats.manifest import SCHEMAS, Manifest, read_manifest
 from vitcapr.formats.model import CARD
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
-from vitcapr.pipeline.run_records import Records, Run
-from vitcapr.pipeline.stage import Role, find_stage
+from vitcapr.pipeline.copies import record_copy
+from vitcapr.pipeline.run_records import Records
 from vitcapr.progress import Reporter
 from vitcapr.store.layout import identity_in, layouts_in
 from vitcapr.store.listed_files import list_files, push_list
@@ -40,6 +37,7 @@ class Plan:
     """The files and jobs of a publication of the experiment in the folder ``results``, ``without`` some parts.
 
     Attributes:
+        runs: the records of all jobs behind the tables.
         jobs: those that ``verify`` runs again.
         files: the places of their inputs and outputs.
         splits: the scored ones.
@@ -48,19 +46,21 @@ class Plan:
         UserError: there is no table of scores, or a file is missing or is not the one that its job wrote.
     """
 
-    def __init__(self, results: Path, without: Sequence[str] = ()) -> None:
+    def __init__(self, results: Path, without: Collection[str] = ()) -> None:
         if unknown := set(without) - contents.PARTS.keys():
             raise UserError(f"--without {min(unknown)} is no part", remedy=f"there are {', '.join(contents.PARTS)}")
         if not (results / SUMMARY).is_file():
             raise UserError("no table of scores", where=results / SUMMARY, remedy="run snakemake first")
-        self.results, self.without, self.records = results, without, Records(results)
-        self.jobs, self.files = list[Run](), set[str]()
-        summary = self.records.writers(results / SUMMARY)
-        metrics = {summary[0].place(path) for path in summary[0].inputs}
-        scored = [run for run in self.records.runs if not metrics.isdisjoint(run.wrote)]
+        self.results, self.without, records = results, without, Records(results)
+        tables = [run for run in records.runs if run.stage in contents.TABLES]
+        self.runs = records.behind(place for run in tables for place in run.wrote)
+        metrics = {run.place(path) for run in records.writers(results / SUMMARY) for path in run.inputs}
+        scored = [run for run in self.runs if not metrics.isdisjoint(run.wrote)]
         self.splits = sorted({str(run.values["split"]) for run in scored if "split" in run.values})
-        self._add([*summary, *(run for run in self.records.runs if run.stage in ("compare", "differences", "spread"))])
-        wrote = {place: (run, digest) for run in self.records.runs for place, digest in run.wrote.items()}
+        self.jobs = contents.replayed(self.runs, self.splits)
+        files = [(path, run, facts) for run in self.jobs for path, facts in (*run.inputs.items(), *run.outputs.items())]
+        self.files = {run.place(path) for path, run, facts in files if facts["option"] != "attention"}
+        wrote = {place: (run, digest) for run in self.runs for place, digest in run.wrote.items()}
         for place in sorted(self.files):
             if place.startswith("/") or ".." in place.split("/") or not (results / place).is_file():
                 raise UserError("a file of the results is missing", where=results / place, remedy="run snakemake")
@@ -68,47 +68,21 @@ class Plan:
                 what = f"the file is not as {wrote[place][0].name} wrote it"
                 raise UserError(what, where=results / place, remedy="run snakemake, then publish")
 
-    def _add(self, runs: Iterable[Run]) -> None:
-        """Add jobs with their files and, if they are run again, the jobs that made their inputs."""
-        for run in (run for run in runs if run not in self.jobs):
-            self.jobs.append(run)
-            self.files |= {run.place(path) for path, facts in run.outputs.items() if facts["option"] != "attention"}
-            self.files |= {run.place(path) for path in run.inputs}
-            writers = [self.records.writer(run, path) for path in run.inputs]
-            self._add(one for one in writers if one and one.stage in REPLAYED and self._is_scored(one))
-
-    def _is_scored(self, run: Run) -> bool:
-        return run.values.get("split", self.splits[0]) in self.splits
-
     @cached_property
+    def stores(self) -> list[str]:
+        """The places of the sealed manifests of the stores that the jobs read."""
+        return sorted(place for place in self.files if place.startswith(STORES))
+
     def arrays(self) -> dict[str, set[str]]:
-        """The arrays that the scored models read, by the backbone whose store holds them."""
+        """Return the arrays that the scored models read, by the folder of the store that holds them."""
         arrays = dict[str, set[str]]()
-        for place in (p for p in self.files if p.startswith(contents.PARTS["models"]) and Path(p).name == CARD):
-            model = ModelFiles.open(self.results / Path(place).parent)
-            config: Any = model.model
-            own = config.arrays if model.kind == "captioner" else config.image.arrays
-            read = own if config.layer is None else arrays_of_layer(config.layer)
-            for backbone in (model.card["backbone"], *getattr(config, "augmented_views", [])):
-                arrays.setdefault(backbone, set()).update(read)
+        for card in (place for place in self.files if is_in(place, "models") and Path(place).name == CARD):
+            files = ModelFiles.open((self.results / card).parent)
+            config: Any = files.model
+            names = getattr(config, "image", config).arrays if config.layer is None else arrays_of_layer(config.layer)
+            for store in files.stores():
+                arrays.setdefault(store.parent.name, set()).update(names)
         return arrays
-
-    def job(self, run: Run) -> dict[str, Any]:
-        """Return a job with the places of its files."""
-        words = shlex.split(run.command)
-        given = words[words.index("--job") + 1]
-        plain = json.loads(given) if given.startswith("{") else read_json(self.results.parent.parent / given)
-        stage = find_stage(run.stage)
-        files = {each.name for role in (Role.INPUT, Role.OUTPUT) for each in stage.of_role(role)} & plain.keys()
-
-        def placed(value: Any) -> Any:
-            if isinstance(value, dict):
-                return {name: placed(each) for name, each in value.items()}
-            return list(map(placed, value)) if isinstance(value, list) else value and run.place(value)
-
-        values = {**plain, **{name: placed(plain[name]) for name in files}}
-        values.pop("attention", None)
-        return {"record": run.name, "stage": run.stage, "values": values}
 
 
 def check_terms(plan: Plan, config: Any) -> dict[str, dict[str, str | None]]:
@@ -119,7 +93,7 @@ def check_terms(plan: Plan, config: Any) -> dict[str, dict[str, str | None]]:
     """
     name, known = read_manifest(plan.results / DATA).dataset, Terms.of(config.data)
     terms: dict[str, dict[str, str | None]] = {f"data set {name}": known.model_dump()}
-    for place in sorted(place for place in plan.files if place.startswith(STORES)):
+    for place in plan.stores:
         stated = read_sealed(plan.results / place)["attributes"].get("terms", {}).get("backbone", {})
         terms[place.rpartition("/")[0]] = {"licence": stated.get("licence"), "source": None}
     parts = [part for part in ("references", "features", "captions") if part not in plan.without]
@@ -131,8 +105,8 @@ def check_terms(plan: Plan, config: Any) -> dict[str, dict[str, str | None]]:
     return terms
 
 
-def publish(results: Path, target: str, config: Any, without: Sequence[str], report: Reporter, scratch: Path) -> str:
-    """Publish the experiment in ``results`` at ``target``: a folder, an address of fsspec, or a zip on this machine.
+def publish(plan: Plan, target: str, config: Any, report: Reporter, scratch: Path) -> str:
+    """Publish an experiment at ``target``: a folder, an address of fsspec, or a zip on this machine.
 
     Args:
         scratch: an empty folder for what is written anew.
@@ -140,49 +114,53 @@ def publish(results: Path, target: str, config: Any, without: Sequence[str], rep
     Returns:
         The digest of the publication: that of its ``publication.json``.
     """
-    plan = Plan(results, without)
-    about: dict[str, Any] = {"format": "vitcapr-publication-1", "experiment": results.resolve().name}
-    about |= {"left_out": list(without)}
-    about |= {"program": f"vitcapr {vitcapr.__version__}", "splits": plan.splits, "terms": check_terms(plan, config)}
-    about["jobs"] = [plan.job(run) for run in sorted(plan.jobs, key=lambda run: run.name)]
-    behind = plan.records.behind(sorted(plan.files))
-    paths = dict(_write(plan, behind, config, scratch))
-    listed = contents.Publication.model_validate({**about, "files": list_files(paths)})
-    if crate := crate_metadata(listed, behind, report):
-        paths[contents.CRATE] = scratch / contents.CRATE
-        write_json(paths[contents.CRATE], crate)
-    paths[contents.PAGE] = scratch / contents.PAGE
-    write_text(paths[contents.PAGE], _page(listed, target))
-    listed = listed.model_copy(update={"files": list_files(paths)})
-    digest = sha256_bytes(_send(target, listed, paths, report))
-    entry = {"place": target, "time": datetime.now(UTC).isoformat(timespec="seconds"), "digest": digest}
-    entry["summary"] = sha256_file(results / SUMMARY)
-    write_json(results / contents.LOG, [*contents.read_log(results), entry])
+    terms, folder = check_terms(plan, config), None if target.endswith(".zip") else RemoteFolder(target)
+    place, paths = folder.url if folder else target, dict(_write(plan, config, scratch))
+    listed = contents.Publication.model_validate(
+        {
+            "format": "vitcapr-publication-2",
+            "experiment": plan.results.resolve().name,
+            "program": f"vitcapr {vitcapr.__version__}",
+            "splits": plan.splits,
+            "left_out": list(plan.without),
+            "terms": terms,
+            "files": list_files(paths),
+        }
+    )
+    about = {contents.PAGE: scratch / contents.PAGE}
+    write_text(about[contents.PAGE], _page(listed, place))
+    if crate := crate_metadata(listed, plan.runs, report):
+        about[contents.CRATE] = scratch / contents.CRATE
+        write_json(about[contents.CRATE], crate)
+    listed = listed.model_copy(update={"files": {**listed.files, **list_files(about)}})
+    paths |= about
+    content = push_list(folder, INDEX, listed, paths, report) if folder else _write_zip(Path(target), listed, paths)
+    digest = sha256_bytes(content)
+    record_copy(plan.results / SUMMARY, place, digest, report.line)
     return digest
 
 
-def _send(target: str, listed: contents.Publication, paths: Mapping[str, Path], report: Reporter) -> bytes:
-    if not target.endswith(".zip"):
-        return push_list(RemoteFolder(target), INDEX, listed, paths, report)
+def _write_zip(target: Path, listed: contents.Publication, paths: Mapping[str, Path]) -> bytes:
+    """Write a publication without times and owners of files, and return its list."""
     content = listed.model_dump_json(indent=2).encode()
-    with atomic_path(Path(target)) as partial, zipfile.ZipFile(partial, "w") as packed:
+    with atomic_path(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, path in sorted(paths.items()):
             packed.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
         packed.writestr(zipfile.ZipInfo(INDEX), content, zipfile.ZIP_DEFLATED)
     return content
 
 
-def _write(plan: Plan, behind: Sequence[Run], config: Any, scratch: Path) -> Iterator[tuple[str, Path]]:
+def _write(plan: Plan, config: Any, scratch: Path) -> Iterator[tuple[str, Path]]:
     """Yield the name and the path of every file; what is cut down is written to ``scratch``."""
     data, experiment = read_manifest(plan.results / DATA), scratch / EXPERIMENT
     for place in sorted(plan.files - {DATA}):
-        if contents.part_of(place) not in plan.without or Path(place).name in (CARD, "manifest.json"):
+        left_out = any(is_in(place, part) for part in plan.without)
+        if not left_out or Path(place).name in (CARD, "manifest.json"):
             yield f"{EXPERIMENT}/{place}", plan.results / place
-    if "features" not in plan.without:
-        for place in (place for place in plan.files if place.startswith(STORES)):
-            _write_rows(plan, place, data, experiment)
     _write_data(plan, data, experiment / "data")
-    for run in behind:
+    if "features" not in plan.without:
+        _write_rows(plan, data, experiment)
+    for run in plan.runs:
         content = read_json(run.path)
         made = {**content["made"], "user": "", "host": ""}
         write_json(experiment / run.path.relative_to(plan.results), {**content, "made": made})
@@ -191,48 +169,47 @@ def _write(plan: Plan, behind: Sequence[Run], config: Any, scratch: Path) -> Ite
 
 
 def _write_data(plan: Plan, data: Manifest, folder: Path) -> None:
-    """Write the data set with the captions and objects of the scored splits; others are blank or left out."""
-    manifest = read_json(plan.results / DATA)
-    files = {"images.parquet": manifest["files"]["images.parquet"]}
+    """Write the data set with the captions and objects of the scored splits; other captions are blank."""
+    splits = [] if "references" in plan.without else plan.splits
     write_bytes(folder / "images.parquet", (plan.results / "data/images.parquet").read_bytes())
-    if "references" not in plan.without:
-        captions, scored = data.captions, data.images["image_id"][data.images["split"].isin(plan.splits)]
-        tables = {
-            "captions.parquet": captions.assign(text=captions["text"].where(captions["split"].isin(plan.splits), ""))
-        }
-        if data.objects is not None:
-            tables["objects.parquet"] = data.objects[data.objects["image_id"].isin(scored)]
-        for name, table in tables.items():
-            write_frame(folder / name, slices(table), SCHEMAS[name])
-            files[name] = sha256_file(folder / name)
-    write_json(folder / "manifest.json", {**manifest, "image_root": ".", "files": files})
+    texts = data.captions["text"].where(data.captions["split"].isin(splits), "")
+    tables = {"captions.parquet": data.captions.assign(text=texts)}
+    if data.objects is not None:
+        scored = data.images["image_id"][data.images["split"].isin(splits)]
+        tables["objects.parquet"] = data.objects[data.objects["image_id"].isin(scored)]
+    for name, table in tables.items():
+        write_frame(folder / name, slices(table), SCHEMAS[name])
+    files = {path.name: sha256_file(path) for path in folder.glob("*.parquet")}
+    write_json(folder / "manifest.json", {**read_json(plan.results / DATA), "image_root": ".", "files": files})
 
 
-def scored_rows(data: Manifest, identity: str, splits: Sequence[str]) -> "np.ndarray[Any, Any]":
+def scored_rows(data: Manifest, identity: str, splits: Collection[str]) -> "np.ndarray[Any, Any]":
     """Return the rows of a store that are published, increasing."""
     table = data.image_table if identity == "image_id" else data.caption_table
-    return np.flatnonzero(table.column("split").isin(splits).to_numpy())
+    return np.flatnonzero(table.column("split").isin([*splits]).to_numpy())
 
 
-def _write_rows(plan: Plan, place: str, data: Manifest, experiment: Path) -> None:
-    """Write the rows of the scored splits of the arrays of a store that models read, as they are stored."""
-    sealed = read_sealed(plan.results / place)
-    rows, read = scored_rows(data, identity_in(sealed), plan.splits), plan.arrays.get(Path(place).parent.name)
-    with open_features(plan.results / place) as store:
-        store.check_rows(store.identity, data)
-        for name, layout in layouts_in(sealed).items():
-            if read is None or name.removesuffix(SCALE) in read:
-                values = FeatureArray(store.path / name, layout).gather(rows)
-                write_array(experiment / Path(place).parent / ROWS / f"{name}.npy", values)
+def _write_rows(plan: Plan, data: Manifest, experiment: Path) -> None:
+    """Write the rows of the scored splits, as they are stored, of the arrays that models read."""
+    read = plan.arrays()
+    for place in map(Path, plan.stores):
+        sealed, names = read_sealed(plan.results / place), read.get(place.parent.name)
+        rows = scored_rows(data, identity_in(sealed), plan.splits)
+        with open_features(plan.results / place) as store:
+            store.check_rows(store.identity, data)
+            for name, layout in layouts_in(sealed).items():
+                if names is None or name.removesuffix(SCALE) in names:
+                    values = FeatureArray(store.path / name, layout).gather(rows)
+                    write_array(experiment / place.parent / ROWS / f"{name}.npy", values)
 
 
-def _page(listed: contents.Publication, target: str) -> str:
+def _page(listed: contents.Publication, place: str) -> str:
     """Return the README of a publication."""
     size = sum(file.size for file in listed.files.values()) / 1e6
     terms = [f"- {name}: {one['licence'] or 'licence not stated'}" for name, one in listed.terms.items()]
     left_out = f"; left out: {', '.join(listed.left_out)}" if listed.left_out else ""
     facts = f"{listed.program}; {len(listed.files)} files, {size:.1f} MB; split {', '.join(listed.splits)}{left_out}."
-    badge = f"**verify this table**: `vitcapr verify {target}`"
+    badge = f"**verify this table**: `vitcapr verify {place}`"
     return "\n\n".join(
         [f"# {listed.experiment}", badge, f"{facts} The table is experiment/tables/scores.md.", *terms, ""]
     )

@@ -25,12 +25,13 @@ def _badge(config: Any) -> list[tuple[str, list[str]]]:
 
 def _comments(folder: Path) -> Iterator[str]:
     """Yield the digest of the last publication of results, if their summary is still the published one."""
-    from vitcapr.extensions.publications.contents import SUMMARY, read_log
+    from vitcapr.extensions.publications.contents import SUMMARY
     from vitcapr.files import sha256_file
+    from vitcapr.pipeline.copies import read_copies
 
-    for entry in read_log(folder)[-1:]:
-        if entry["summary"] == sha256_file(folder / SUMMARY):
-            yield f"vitcapr publication {entry['digest']}"
+    for copy in [copy for copy in read_copies(folder) if copy.file == SUMMARY][-1:]:
+        if copy.sha256 == sha256_file(folder / SUMMARY):
+            yield f"vitcapr publication {copy.digest}"
 
 
 HOOKS = Hooks(facts=_badge, table_comments=_comments)

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
-from vitcapr.files import atomic_path, read_json, sha256_bytes, write_bytes, write_json
+from vitcapr.files import read_json, sha256_bytes, write_bytes, write_json
+from vitcapr.formats.containers import write_array
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import IDENTITIES
 from vitcapr.progress import print_lines
@@ -26,10 +26,8 @@ class Items:
     @classmethod
     def of(cls, images: Collection[str], data: Manifest) -> "Items":
         table, captions = data.images.set_index("image_id"), data.captions
-        own = captions[captions["image_id"].isin(list(images))]
-        words = {
-            name: sha256(text.encode()).hexdigest() for name, text in zip(own["caption_id"], own["text"], strict=True)
-        }
+        own = captions[captions["image_id"].isin(list(images))].set_index("caption_id")["text"]
+        words = {str(name): sha256_bytes(text.encode()) for name, text in own.items()}
         return cls({image: str(table.at[image, "sha256"]) for image in images}, words)
 
 
@@ -63,30 +61,28 @@ def erase_rows(store: Path, items: Items) -> Iterator[str]:
     rows, too. The next run copies all other rows to a store without the image. An interrupted command can be repeated.
     """
     identity, rows = find_rows(store, items)
-    writer = StoreWriter(store, read_layouts(store))
     if not rows:
         return
+    writer = StoreWriter(store, read_layouts(store))
     with claimed(store, writer.chunks, print_lines):
         for chunk in sorted({row // writer.size for row in rows}):
+            inside = [row % writer.size for row in rows if row // writer.size == chunk]
             digests = read_json(checksum_path(store, chunk)) if checksum_path(store, chunk).is_file() else {}
             for name, layout in writer.layouts.items():
                 path = chunk_path(writer.group / name, chunk, len(layout.shape))
-                if not path.is_file():  # The extraction was stopped.
-                    continue
-                content, width = bytearray(path.read_bytes()), layout.chunk_bytes // layout.chunk
-                for first in (width * (row % writer.size) for row in rows if row // writer.size == chunk):
-                    content[first : first + width] = bytes(width)
-                    yield f"{path}: bytes {first} to {first + width}"
-                write_bytes(path, bytes(content))
-                digests[name] = sha256_bytes(bytes(content))
+                if path.is_file():  # It is not, if the extraction was stopped.
+                    content = np.fromfile(path, np.uint8).reshape(layout.chunk, -1)
+                    content[inside] = 0
+                    write_bytes(path, content.tobytes())
+                    digests[name] = sha256_bytes(content.data)
+                    width = content.shape[1]
+                    yield from (f"{path}: bytes {row * width} to {(row + 1) * width}" for row in inside)
             write_json(checksum_path(store, chunk), digests)
         ids, table = _read_ids(writer.group / identity), chunk_path(writer.group / identity, 0, 2)
         if len(ids):
             ids[rows] = 0
             write_bytes(table, ids.tobytes())
             yield f"{table}: ids of rows {', '.join(map(str, rows))}"
-        if len(known := read_row_digests(store)):
-            known = known.copy()
+        if len(known := np.array(read_row_digests(store))):
             known[rows] = 0
-            with atomic_path(store / ROWS) as temporary, temporary.open("wb") as stream:
-                np.save(stream, known, allow_pickle=False)
+            write_array(store / ROWS, known)

@@ -1,7 +1,9 @@
 """Verification of a publication: every job that can run here runs again, and every number is compared."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,30 +14,18 @@ import torch
 
 from vitcapr.batches.sources import read_rows
 from vitcapr.decoding.generate import open_captioner
+from vitcapr.encoders.devices import resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import read_config
-from vitcapr.extensions.publications import rebuilding
-from vitcapr.extensions.publications.contents import (
-    CONFIGURATION,
-    EXPERIMENT,
-    INDEX,
-    REPLAYED,
-    STORES,
-    SUMMARY,
-    TRAINING_SCORES,
-    Publication,
-    PublishedJob,
-)
-from vitcapr.extensions.publications.differences import EXACT, Difference, compare_files, favoured
+from vitcapr.extensions.publications import contents, rebuilding
+from vitcapr.extensions.publications.contents import CONFIGURATION, EXPERIMENT, SUMMARY, TRAINING_SCORES, Publication
+from vitcapr.extensions.publications.differences import EXACT, count_changed, favoured, find_differences, tolerance
 from vitcapr.files import read_json, sha256_bytes, sha256_file
-from vitcapr.formats.captions import read_captions
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.model import CARD, layer_of, read_card
 from vitcapr.formats.scores import read_summary
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.loader import part_names
-from vitcapr.pipeline.code import job_code
-from vitcapr.pipeline.fingerprint import code_changes
 from vitcapr.pipeline.run_records import Records, Run
 from vitcapr.pipeline.stage import Role, find_stage
 from vitcapr.progress import Reporter
@@ -43,8 +33,6 @@ from vitcapr.store.listed_files import pull_list, read_list
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
 
-AGAIN, CHAIN = "again", "chain"
-"""Folders with what jobs made of the published inputs, and of inputs that were themselves computed again."""
 _NO_RUN = (UserError, OSError, ValueError, KeyError, IndexError, TypeError, RuntimeError)
 
 
@@ -62,299 +50,223 @@ class Number(NamedTuple):
     note: str = ""
 
 
-class Receipt(NamedTuple):
-    """The outcome of a verification.
-
-    Attributes:
-        digest: of the publication.
-        numbers: every number of its table.
-        faults: files that are not what the publication says, with their images, scores or values.
-        floating: differences that another processor or another version of the program explains.
-        trusted: the records of the jobs that are not run again.
-    """
-
-    digest: str
-    numbers: list[Number]
-    faults: list[str]
-    floating: list[str]
-    trusted: list[Run]
-    left_out: Sequence[str]
-
-
-def verify(source: str, root: Path, report: Reporter) -> Receipt:
+def verify(source: str, root: Path, report: Reporter) -> "Verification":
     """Verify the publication at ``source``, which is copied to the empty folder ``root``."""
     place = RemoteFolder(f"zip://::{source}" if source.endswith(".zip") else source)
-    listed, content = read_list(place, INDEX, Publication, "a publication", "publish it")
+    listed, content = read_list(place, contents.INDEX, Publication, "a publication", "publish it")
     pull_list(place, listed, root, report)
-    verification = Verification(root, listed)
+    verification = Verification(root, listed, sha256_bytes(content))
     verification.check_files()
-    verification.run_jobs(report)
-    numbers, faults, floating = list(verification.numbers()), verification.faults, list[str]()
-    for (record, file), found in verification.differences.items():
-        for one in found:
-            (floating if one.floating else faults).append(f"{file}: {one.what} ({record})")
-    trusted = [run for run in verification.runs.values() if run.name not in verification.ran]
-    return Receipt(sha256_bytes(content), numbers, faults, floating, trusted, listed.left_out)
+    with report.track("verify", len(verification.jobs), "jobs") as tracker:
+        for run in verification.jobs:
+            report.line(f"verify: {run.name}")
+            verification.replay(run)
+            tracker.advance()
+    return verification
 
 
 class Verification:
-    """The state of one verification, in a scratch folder that holds the pulled files.
+    """The verification of the publication with this digest, whose files lie in the folder ``root``.
 
     Attributes:
-        differences: of each output of a job, by its record and place.
-        skipped: the reason why a job did not run, by its record.
-        latest: the file computed again in place of each published one that changed.
+        jobs: those that run again, by name.
+        inputs, outputs: the places of their files, by the name of the job.
+        faults: files that are not what the publication says, with their images, scores or values.
+        floating: differences that another processor or another version of the program explains.
+        forged: the names of the jobs with a fault.
+        skipped: the reason why a job did not run, by its name.
+        again: each file computed again from the published inputs, by its place.
+        latest: each file computed again, from inputs that were computed again, if it or they differ.
     """
 
-    def __init__(self, root: Path, listed: Publication) -> None:
-        self.root, self.folder, self.listed = root, root / EXPERIMENT, listed
-        self.runs = {run.name: run for run in Records(self.folder).runs}
-        self.faults, self.ran, self.made = list[str](), set[str](), set[str]()
-        self.differences = dict[tuple[str, str], list[Difference]]()
-        self.skipped, self.latest = dict[str, str](), dict[str, Path]()
-        self.jobs = {place: job for job in listed.jobs for place in _places(job, Role.OUTPUT)}
+    def __init__(self, root: Path, listed: Publication, digest: str) -> None:
+        self.root, self.folder, self.listed, self.digest = root, root / EXPERIMENT, listed, digest
+        self.records = Records(self.folder)
+        self.jobs = contents.replayed(self.records.runs, listed.splits)
+        self.inputs = {run.name: contents.places(run, Role.INPUT) for run in self.jobs}
+        self.outputs = {run.name: contents.places(run, Role.OUTPUT) for run in self.jobs}
+        self.writers = {place: run for run in self.jobs for place in self.outputs[run.name]}
+        self.faults, self.floating, self.forged, self.begun = list[str](), list[str](), set[str](), set[str]()
+        self.skipped, self.again, self.latest = dict[str, str](), dict[str, Path](), dict[str, Path]()
 
     def check_files(self) -> None:
         """Compare the published files with one another, and rebuild the stores."""
-        self.faults += rebuilding.check_records(self.listed, Records(self.folder))
-        self.faults += rebuilding.check_models(self.folder)
-        self._check("data", lambda: rebuilding.check_data(self.folder))
-        for path in sorted(path for name in STORES for path in self.folder.glob(f"{name}*/manifest.json")):
-            place, splits = path.relative_to(self.folder).as_posix(), list(self.listed.splits)
-            self._check(place, partial(rebuilding.rebuild_store, self.folder, place, splits, self.root / "stores"))
-        self._check(CONFIGURATION, self._check_settings)
-
-    def _check(self, what: str, work: Callable[[], Iterable[str]]) -> None:
-        try:
-            self.faults += work()
-        except _NO_RUN as error:
-            self.faults.append(f"{what}: {error}")
+        checks = {
+            "records": rebuilding.check_records(self.listed, self.records),
+            "data": rebuilding.check_images(self.folder),
+        }
+        for path in sorted(path for name in contents.STORES for path in self.folder.glob(f"{name}*/manifest.json")):
+            place = path.relative_to(self.folder).as_posix()
+            checks[place] = rebuilding.rebuild_store(self.folder, place, self.listed.splits, self.root / "stores")
+        checks[CONFIGURATION] = self._check_settings()
+        for what, check in checks.items():
+            try:
+                self.faults += check
+            except _NO_RUN as error:
+                self.faults.append(f"{what}: {error}")
 
     def _check_settings(self) -> Iterator[str]:
-        """Yield jobs that are not recorded, or whose settings are not those of the configuration."""
+        """Yield jobs whose settings are not those of the configuration."""
         config = read_config(self.root / CONFIGURATION)
-        for job in self.listed.jobs:
-            run, stage = self.runs.get(job.record), find_stage(job.stage)
-            if run is None or run.stage != job.stage:
-                yield f"{job.record}: no such job is recorded"
-            elif stage.settings is not None:
-                parts = _places(job, Role.OUTPUT)[0].split("/")
-                known = {**stage.settings.model_fields, **dict.fromkeys(["reranking"] if job.stage == "rerank" else [])}
-                names = {"captioner": parts[1], "decoding": parts[2], "reranking": parts[2]} if len(parts) > 2 else {}
-                named = SimpleNamespace(**{name: each for name, each in names.items() if name in known})
-                own = stage.result_settings(stage.settings.from_config(config, named).canonical())
-                for what, settings in (("its record", run.settings), ("the job", job.values.get("settings", {}))):
-                    if stage.result_settings(settings) != own:
-                        yield f"{job.record}: the settings of {what} are not those of {CONFIGURATION}"
+        for run in self.jobs:
+            stage, (_, model, variant, *_) = find_stage(run.stage), [*self.outputs[run.name][0].split("/"), "", ""]
+            if stage.settings is not None:
+                names = SimpleNamespace(captioner=model, decoding=variant, reranking=variant)
+                own = stage.settings.from_config(config, names).canonical()
+                stated = contents.job_values(run, self.folder)["settings"].canonical()
+                if stage.result_settings(stated) != stage.result_settings(own):
+                    yield f"{run.name}: the settings of its record are not those of {CONFIGURATION}"
 
-    def run_jobs(self, report: Reporter) -> None:
-        """Run every job that can run here, after the jobs that made its inputs."""
-        waiting = list(self.listed.jobs)
-        with report.track("verify", len(waiting), "jobs") as tracker:
-            while waiting:
-                unmade = {place for job in waiting for place in _places(job, Role.OUTPUT)}
-                ready = [job for job in waiting if unmade.isdisjoint(_places(job, Role.INPUT))] or waiting
-                waiting = [job for job in waiting if job not in ready]
-                for job in ready:
-                    report.line(f"verify: {job.record}")
-                    self._run(job)
-                    tracker.advance()
+    def replay(self, run: Run) -> None:
+        """Run a job again, if it can run here, after the jobs that made its inputs, and compare its outputs."""
+        if run.name in self.begun:
+            return
+        self.begun.add(run.name)
+        inputs = self.inputs[run.name]
+        for writer in [self.writers[place] for place in inputs if place in self.writers]:
+            self.replay(writer)
+        changed = {place: self.latest[place] for place in inputs if place in self.latest}
+        unpublished = {place: path for place, path in changed.items() if not (self.folder / place).is_file()}
+        try:
+            if reason := self._reason(run):
+                self.skipped[run.name] = reason
+                return
+            again = latest = self._call(run, "again", unpublished)
+            if run.stage == "decode" and contents.precision_of(run) == "auto":
+                again = latest = self._in_closer_arithmetic(run, again, unpublished)
+            if changed != unpublished:
+                latest = self._call(run, "latest", changed)
+            for place, path in again.items():
+                different = self._compare(run, place, path, latest[place])
+                if different or latest is not again:
+                    self.latest[place] = latest[place]
+            self.again |= again
+        except _NO_RUN as error:
+            self.forged.add(run.name)
+            self.faults.append(f"{run.name}: does not run on the published files: {error} ({run.name})")
 
-    def _reason(self, job: PublishedJob) -> str:
+    def _reason(self, run: Run) -> str:
         """Return why a job cannot run here; empty if it can."""
-        inputs = _places(job, Role.INPUT)
-        if odd := [
-            one for one in (*inputs, *_places(job, Role.OUTPUT)) if one.startswith("/") or ".." in one.split("/")
-        ]:
-            raise UserError("a job leads outside the publication", where=f"{job.record}: {odd[0]}")
-        if job.stage not in REPLAYED or job.values.get("text_encoder"):
-            return "this stage is not run again" if job.stage not in REPLAYED else "a text encoder is needed"
-        if missing := [place for place in inputs if not (self.folder / place).is_file() and place not in self.made]:
+        inputs = self.inputs[run.name]
+        if part := contents.lost_part(run, self.listed.left_out):
+            return f"the {part} are left out"
+        if missing := [place for place in inputs if not (self.folder / place).is_file() and place not in self.again]:
             return f"{missing[0]} is not published"
-        if "features" in self.listed.left_out and any(place.startswith(STORES) for place in inputs):
-            return "the features are left out"
+        if run.values.get("text_encoder"):
+            return "a text encoder is needed"
         cards = (read_json(self.folder / place) for place in inputs if place.endswith((CARD, "weight.json")))
         if any(card.get("language_model") for card in cards):
             return "a language model is needed"
-        metrics = set(job.values.get("settings", {}).get("metrics", {}).get("caption", [])) - {"chair"}
+        metrics = set(run.settings.get("metrics", {}).get("caption", [])) - {"chair"}
         unknown = sorted(metrics - set(part_names("METRIC")))
         return f"the metric {unknown[0]} is not installed" if unknown else ""
 
-    def _run(self, job: PublishedJob) -> None:
-        changed = {place: self.latest[place] for place in _places(job, Role.INPUT) if place in self.latest}
-        try:
-            if reason := self._reason(job):
-                self.skipped[job.record] = reason
-                return
-            self._call(job, AGAIN, {})
-            self._try_arithmetics(job)
-            if changed:
-                self._call(job, CHAIN, changed)
-        except _NO_RUN as error:
-            self.differences[job.record, job.record] = [Difference(f"does not run on the published files: {error}")]
-            return
-        self.ran.add(job.record)
-        likelihoods = partial(self._likelihoods, job) if job.stage == "decode" else None
-        precision = job.values.get("settings", {}).get("decoding", {}).get("precision")
-        arithmetic = "float32" if precision == "float32" else "bfloat16"
-        for place in _places(job, Role.OUTPUT):
-            self.made.add(place)
-            published = self.folder / place
-            pair = published, self.root / AGAIN / place
-            found = compare_files(*pair, likelihoods, arithmetic) if published.is_file() else []
-            if any(one.wording for one in found) and self._has_other_code(job):  # Its tables may be worded otherwise.
-                found = [one._replace(floating=one.floating or one.wording) for one in found]
-            if changed and place == job.values.get("per_image"):
-                found = [*found, *favoured(published, self.root / CHAIN / place)]
-            self.differences[job.record, place] = found
-            if not published.is_file() or any(not one.wording for one in found):
-                self.latest[place] = self.root / AGAIN / place
-            if changed:
-                self.latest[place] = self.root / CHAIN / place
+    def _in_closer_arithmetic(self, run: Run, again: dict[str, Path], changed: Mapping[str, Path]) -> dict[str, Path]:
+        """Return captions in the arithmetic that ``auto`` was for the publisher: the one that changes fewer of them."""
+        (place,) = again
+        published = self.folder / place
+        if not published.is_file() or sha256_file(published) == sha256_file(again[place]):
+            return again
+        here = resolve_dtype("auto", torch.device("cpu"))
+        other = "float32" if here == torch.bfloat16 else "bfloat16"
+        made = (again, self._call(run, other, changed, precision=other))
+        return min(made, key=lambda outputs: count_changed(published, outputs[place]))
 
-    def _try_arithmetics(self, job: PublishedJob) -> None:
-        """Decode in the arithmetic of the publisher's processor, if ``auto`` is another one here."""
-        decoding = job.values.get("settings", {}).get("decoding", {})
-        if decoding.get("precision") != "auto":
-            return
-        place = job.values["captions"]
-        published, again = self.folder / place, self.root / AGAIN / place
-        for precision in ("bfloat16", "float32"):
-            if not published.is_file() or sha256_file(published) == sha256_file(again):
-                return
-            settings = {"decoding": {**decoding, "precision": precision}}
-            self._call(job.model_copy(update={"values": {**job.values, "settings": settings}}), precision, {})
-            own = self.root / precision / place
-            if _changed(published, own) < _changed(published, again):
-                again.write_bytes(own.read_bytes())
+    def _call(self, run: Run, kind: str, changed: Mapping[str, Path], precision: str | None = None) -> dict[str, Path]:
+        """Run a job on the published files, or on ``changed`` in place of some, and return its outputs by place.
 
-    def _has_other_code(self, job: PublishedJob) -> bool:
-        """Return whether the code of a job, as its record has it, is not the code of today."""
-        settings = find_stage(job.stage).result_settings(job.values.get("settings", {}))
-        return any(code_changes(self.runs[job.record].code, job_code(find_stage(job.stage).module, settings)))
+        It runs in a folder of its own, with links to the files of the experiment.
 
-    def _call(self, job: PublishedJob, target: str, changed: Mapping[str, Path]) -> None:
-        """Run a job on the published files, or on ``changed`` in place of some, into the folder ``target``."""
+        Args:
+            precision: of a decoding; None for that of its record.
+        """
+        folder = self.root / f"{kind}.{run.name.replace('/', '.')}"
+        shutil.copytree(self.folder, folder, copy_function=os.symlink)
+        outputs = {place: folder / place for place in self.outputs[run.name]}
+        for path in (*outputs.values(), *(folder / place for place in changed)):
+            path.unlink(missing_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+        for place, path in changed.items():
+            (folder / place).symlink_to(path)
+        torch.set_num_threads(min(run.made["threads"], 64))
+        find_stage(run.stage)(**contents.job_values(run, folder, precision), report=Reporter(stream=io.StringIO()))
+        return {place: path for place, path in outputs.items() if path.is_file()}
 
-        def located(value: Any, role: Role) -> Any:
-            if isinstance(value, dict):
-                return {name: located(each, role) for name, each in value.items()}
-            if isinstance(value, list) or value is None:
-                return value and [located(each, role) for each in value]
-            if role is Role.OUTPUT:
-                return str(self.root / target / value)
-            inside = [
-                str(path)[: -len(place) or None] + value for place, path in changed.items() if _is_in(place, value)
-            ]
-            own = self.folder / value
-            return inside[0] if inside else str(own if own.exists() else self.root / AGAIN / value)
-
-        stage, values = find_stage(job.stage), dict(job.values)
-        for role in (Role.INPUT, Role.OUTPUT):
-            values |= {each.name: located(values.get(each.name), role) for each in stage.of_role(role)}
-        values |= {"device": "cpu"} if "device" in stage.options else {}
-        for path in _places(job, Role.OUTPUT):
-            (self.root / target / path).parent.mkdir(parents=True, exist_ok=True)
-        before = torch.get_num_threads()
-        torch.set_num_threads(min(self.runs[job.record].made["threads"], 64) if job.record in self.runs else before)
-        try:
-            quiet = Reporter(stream=io.StringIO())
-            stage(**stage.read(values), **{each.name: quiet for each in stage.of_role(Role.GIVEN)})
-        finally:
-            torch.set_num_threads(before)
+    def _compare(self, run: Run, place: str, again: Path, latest: Path) -> bool:
+        """Note the differences of a published file and the same file computed again; return whether there is one."""
+        published = self.folder / place
+        if not published.is_file():
+            return True
+        largest = tolerance(contents.precision_of(run))
+        likelihoods = partial(self._likelihoods, run) if run.stage == "decode" else None
+        differences = [*find_differences(published, again, likelihoods, largest)]
+        if latest != again and published.name == "per_image.parquet":
+            differences += favoured(published, latest)
+        for each in differences:
+            (self.floating if each.floating else self.faults).append(f"{place}: {each.what} ({run.name})")
+        self.forged |= {run.name for each in differences if not each.floating}
+        return bool(differences)
 
     @torch.inference_mode()
-    def _likelihoods(self, job: PublishedJob, captions: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
+    def _likelihoods(self, run: Run, captions: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
         """Return the log-probability of each word and of the end of given captions by the published model."""
-        folder, features, data, known = (
-            self.folder / job.values[name] for name in ("captioner", "features", "manifest", "vocabulary")
-        )
-        words, values, listed = Vocabulary.read(known), dict[str, list[float]](), read_manifest(data)
-        model = open_captioner(folder, words, torch.float32).eval()
-        with open_features(features).at_layer(layer_of(read_card(folder / CARD), "captioner")) as store:
+        files, likelihoods = contents.job_values(run, self.folder), dict[str, list[float]]()
+        words, data = Vocabulary.read(files["vocabulary"]), read_manifest(files["manifest"])
+        model = open_captioner(files["captioner"], words, torch.float32).eval()
+        layer = layer_of(read_card(files["captioner"] / CARD), "captioner")
+        with open_features(files["features"]).at_layer(layer) as store:
             for image, caption in captions.items():
-                read = read_rows(store, model.arrays, listed.rows_of([image]), torch.device("cpu"))
-                memory, numbers = model.encode({name: one.float() for name, one in read.items()}), words.encode(caption)
-                tokens = torch.tensor([numbers[:-1]])
-                logits = model(
-                    memory, tokens, torch.ones_like(tokens, dtype=torch.bool), torch.zeros(1, dtype=torch.long)
-                )
-                log_probs = logits.float().log_softmax(-1).gather(1, torch.tensor(numbers[1:])[:, None])
-                values[image] = log_probs[:, 0].tolist()
-        return values
+                features = read_rows(store, model.arrays, data.rows_of([image]), torch.device("cpu"))
+                memory = model.encode({name: each.float() for name, each in features.items()})
+                numbers = torch.tensor([words.encode(caption)])
+                known = torch.ones_like(numbers[:, 1:], dtype=torch.bool)
+                logits = model(memory, numbers[:, :-1], known, torch.zeros(1, dtype=torch.long))
+                likelihoods[image] = logits.log_softmax(-1).gather(1, numbers[0, 1:, None])[:, 0].tolist()
+        return likelihoods
+
+    @property
+    def trusted(self) -> list[Run]:
+        """The records of the jobs that have not run again."""
+        ran = {self.writers[place].name for place in self.again}
+        return [run for run in self.records.runs if run.name not in ran]
 
     def numbers(self) -> Iterator[Number]:
         """Yield the state of every row of the summary."""
-        summary = next(job for job in self.listed.jobs if job.stage == "summary")
-        places = [place for place in _places(summary, Role.INPUT) if (self.folder / place).is_file()]
+        places = {run.place(path) for run in self.records.writers(self.folder / SUMMARY) for path in run.inputs}
         stored = {place: read_json(self.folder / place) for place in places}
         for each in read_summary(self.folder / SUMMARY).to_dict("records"):
             row = {str(key): value for key, value in each.items()}
-            keys = ("dataset", "split", "model", "decoding")
-            own = [
-                p
-                for p, one in stored.items()
-                if row["metric"] in one["metrics"] and all(row[k] == one[k] for k in keys)
-            ]
+            names = {key: row[key] for key in ("dataset", "split", "model", "decoding")}
+            own = [place for place, file in stored.items() if names.items() <= file.items()]
+            own = [place for place in own if row["metric"] in stored[place]["metrics"]]
             yield self._number(row, own[0]) if own else Number(row, "different", "no metrics file has this number")
 
     def _number(self, row: Mapping[str, Any], place: str) -> Number:
         """Return the state of a row of the summary whose metrics file is at ``place``."""
-        job, again = self.jobs.get(place), self.root / AGAIN / place
-        if fault := _disagreement(row, read_json(self.folder / place)):
-            return Number(row, "different", f"{fault} in {place}")
-        if job is None or job.record in self.skipped or row["metric"] in TRAINING_SCORES:
-            reason = "the training captions are not published" if job else "this stage is not run again"
-            reason = reason if job is None else self.skipped.get(job.record, reason)
-            record = next((run.name for run in self.runs.values() if place in run.wrote), "none")
-            return Number(row, "trusted", f"record {record}: {reason}")
-        fault = _disagreement(row, read_json(again)) if again.is_file() else f"{job.record} does not run"
-        behind = self._behind(place)
-        if lost := [f"{record} ({self.skipped[record]})" for record in sorted(behind & self.skipped.keys())]:
-            return Number(row, "different" if fault else "scored", fault or f"from files of {', '.join(lost)}")
-        if fault or place not in self.latest:
-            return Number(row, "different" if fault else "equal", fault)
+        writer = self.writers.get(place)
+        if writer is None or writer.name in self.skipped or row["metric"] in TRAINING_SCORES:
+            record = next((run.name for run in self.records.runs if place in run.wrote), "none")
+            reason = self.skipped.get(
+                record, "the training captions are not published" if writer else "this stage is not run again"
+            )
+            fault = _disagreement(row, read_json(self.folder / place))
+            return Number(row, "different" if fault else "trusted", fault or f"record {record}: {reason}")
+        if place not in self.again:
+            return Number(row, "different", f"{writer.name} does not run")
+        if fault := _disagreement(row, read_json(self.again[place])):
+            return Number(row, "different", fault)
+        behind = {run.name for run in self.records.behind([place])}
+        if lost := [f"{name} ({reason})" for name, reason in self.skipped.items() if name in behind]:
+            return Number(row, "scored", f"from files of {', '.join(lost)}")
+        if place not in self.latest:
+            return Number(row, "equal")
         value = read_json(self.latest[place])["metrics"][row["metric"]]["value"]
         interval = "no interval" if pd.isna(row["low"]) else f"interval {row['low']:g} to {row['high']:g}"
         note = f"printed {row['value']:g}, from inputs computed again {value:g}; {interval}"
         inside = pd.isna(row["low"]) or row["low"] - EXACT <= value <= row["high"] + EXACT
-        forged = not inside or any(
-            not one.floating for (name, _), found in self.differences.items() if name in behind for one in found
-        )
-        status = "different" if forged else "floating" if abs(value - row["value"]) > EXACT else "equal"
-        return Number(row, status, note)
-
-    def _behind(self, place: str) -> set[str]:
-        """Return the records of the jobs that made ``place`` or, directly or not, what it was made from."""
-        waiting, records = [place], set[str]()
-        while waiting:
-            job = self.jobs.get(waiting.pop())
-            if job is not None and job.record not in records:
-                records.add(job.record)
-                waiting += _places(job, Role.INPUT)
-        return records
-
-
-def _places(job: PublishedJob, role: Role) -> list[str]:
-    """Return the places of the files that a job reads or writes."""
-
-    def located(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: located(each) for name, each in value.items()}
-        return list(map(located, value)) if isinstance(value, list) else value and Path(value)
-
-    some = find_stage(job.stage).of_role(role)
-    return [path.as_posix() for each in some for path in each.paths(located(job.values.get(each.name)))]
-
-
-def _changed(published: Path, again: Path) -> int:
-    """Return the number of images whose captions differ."""
-    first, second = read_captions(published), read_captions(again)
-    return sum(image not in second or one.caption != second[image].caption for image, one in first.items())
-
-
-def _is_in(place: str, value: str) -> bool:
-    return place == value or place.startswith(f"{value}/")
+        if not inside or not self.forged.isdisjoint(behind):
+            return Number(row, "different", note)
+        return Number(row, "floating" if abs(value - row["value"]) > EXACT else "equal", note)
 
 
 def _disagreement(row: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:

@@ -2,12 +2,13 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from vitcapr.commands.main import Configfiles, split_commas, typer_app
-from vitcapr.progress import print_lines
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter, print_lines
 
 
 def main(
@@ -23,25 +24,32 @@ def main(
 
     No photographs, no training set. Without --configfile, config.yaml or the file in experiments/ of this name counts.
     """
-    from vitcapr.commands.gc import configurations
-    from vitcapr.errors import UserError
-    from vitcapr.experiment.experiment import read_config
-    from vitcapr.extensions.publications.contents import part_of
+    from vitcapr.extensions.publications.contents import lost_part
     from vitcapr.extensions.publications.publishing import Plan, publish
-    from vitcapr.progress import Reporter
 
-    files = configfile or next(iter(configurations([]).get(results.resolve().name, [])), None)
-    if files is None:
-        raise UserError("no configuration of this experiment found", where=results, remedy="name it with --configfile")
-    config = read_config(*files)
-    parts = [part for each in without or [] for part in split_commas(each)]
+    config = configurations_of(results, configfile)[0]
+    plan = Plan(results, [part for each in without or [] for part in split_commas(each)])
     with tempfile.TemporaryDirectory() as scratch:
-        digest = publish(results, target, config, parts, Reporter(), Path(scratch))
-    if parts:
-        plan = Plan(results, parts)
-        lost = [run.name for run in plan.jobs if any(part_of(run.place(path)) in parts for path in run.inputs)]
-        print_lines(f"without {', '.join(parts)}, nobody can verify: {', '.join(lost)}")
+        digest = publish(plan, target, config, Reporter(), Path(scratch))
+    if lost := [run.name for run in plan.jobs if lost_part(run, plan.without)]:
+        print_lines(f"without {', '.join(plan.without)}, nobody can verify: {', '.join(lost)}")
     print_lines(f"published at {target}, digest {digest}", f"vitcapr verify {target}")
+
+
+def configurations_of(experiment: Path, configfile: list[Path] | None) -> list[Any]:
+    """Return the configuration in the given files; without files, every known one of the experiment in a folder.
+
+    Raises:
+        UserError: none is known.
+    """
+    from vitcapr.commands.gc import configurations
+    from vitcapr.experiment.experiment import read_config
+
+    files = [configfile] if configfile else configurations([]).get(experiment.resolve().name)
+    if not files:
+        remedy = "name it with --configfile"
+        raise UserError("no configuration of this experiment found", where=experiment, remedy=remedy)
+    return [read_config(*some) for some in files]
 
 
 app = typer_app(main)

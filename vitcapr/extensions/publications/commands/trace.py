@@ -16,7 +16,7 @@ def main(
     """List what contains a photograph, its vector or its captions, what was computed from it, and copies elsewhere."""
     from vitcapr.extensions.publications.descent import CONTAINS, COPIED, DERIVED, trace
 
-    descendants = list(dict.fromkeys(trace(images, results)))
+    descendants = dict.fromkeys(one for image in images for one in trace(image, results))
     for kind in (CONTAINS, DERIVED, COPIED):
         some = [one for one in descendants if one.kind == kind]
         print_lines(f"{kind}: {len(some)}", *(f"  {one.place}  ({one.how})" for one in some))

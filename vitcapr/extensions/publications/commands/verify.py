@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ import typer
 
 from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
-from vitcapr.progress import print_lines
+from vitcapr.progress import Reporter, print_lines
 
 if TYPE_CHECKING:
     from vitcapr.extensions.publications.verification import Number
@@ -41,26 +41,24 @@ def main(
     """
     os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
     from vitcapr.extensions.publications.contents import EXPERIMENT
+    from vitcapr.extensions.publications.paper_table import check_table
     from vitcapr.extensions.publications.verification import verify
-    from vitcapr.progress import Reporter
 
     with tempfile.TemporaryDirectory() as scratch, Reporter() as report:
-        receipt = verify(source, Path(scratch), report)
-        faults = list(receipt.faults)
+        verified = verify(source, Path(scratch), report)
+        numbers, faults = list(verified.numbers()), verified.faults
         if table is not None:
-            from vitcapr.extensions.publications.paper_table import check_table
-
-            faults += check_table(table, Path(scratch) / EXPERIMENT, receipt.digest, print_lines)
-    _print_numbers(receipt.numbers)
-    trusted = [f"  {run.name}, {run.made['started'][:10]}, {run.made['platform']}" for run in receipt.trusted]
+            faults += check_table(table, Path(scratch) / EXPERIMENT, verified.digest, print_lines)
+    _print_numbers(numbers)
+    trusted = [f"  {run.name}, {run.made['started'][:10]}, {run.made['platform']}" for run in verified.trusted]
     print_lines("", f"taken on trust, from their records: {len(trusted)} jobs", *trusted)
-    if receipt.left_out:
-        print_lines(f"left out by the publisher: {', '.join(receipt.left_out)}")
-    counts = {status: sum(one.status == status for one in receipt.numbers) for status in _WORDS}
-    print_lines("", *(f"floating point or wording: {each}" for each in receipt.floating))
+    if verified.listed.left_out:
+        print_lines(f"left out by the publisher: {', '.join(verified.listed.left_out)}")
+    print_lines("", *(f"floating point or wording: {each}" for each in verified.floating))
     print_lines(*(f"fault: {fault}" for fault in faults))
-    print_lines("; ".join(f"{count} {_WORDS[status]}" for status, count in counts.items() if count))
-    print_lines(f"publication {receipt.digest}")
+    counts = Counter(number.status for number in numbers)
+    print_lines("; ".join(f"{counts[status]} {words}" for status, words in _WORDS.items() if counts[status]))
+    print_lines(f"publication {verified.digest}")
     if faults or counts["different"]:
         raise NotVerified(f"{len(faults)} faults, {counts['different']} different numbers", where=source)
 
@@ -69,16 +67,14 @@ def _print_numbers(numbers: Sequence["Number"]) -> None:
     """Print every number of the table, by system and state."""
     systems = defaultdict[tuple[str, str], list["Number"]](list)
     for number in numbers:
-        row = number.row
-        name = " ".join(str(row[key]) for key in ("dataset", "split", "model", "decoding") if row[key])
-        systems[name, number.status].append(number)
+        names = (str(number.row[key]) for key in ("dataset", "split", "model", "decoding"))
+        systems[" ".join(filter(None, names)), number.status].append(number)
     for (name, status), some in systems.items():
         print_lines(f"{name}: {_WORDS[status]}")
         if status == "equal":
             print_lines("  " + ", ".join(f"{one.row['metric']} {one.row['value']:g}" for one in some))
-            continue
-        for one in some:
-            print_lines(f"  {one.row['metric']} {one.row['value']:g} ({one.note})")
+        else:
+            print_lines(*(f"  {one.row['metric']} {one.row['value']:g} ({one.note})" for one in some))
 
 
 app = typer_app(main)

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from vitcapr.commands.main import Configfiles, typer_app
+from vitcapr.errors import UserError
+from vitcapr.extensions.publications.commands.publish import configurations_of
 from vitcapr.progress import print_lines
 
 
@@ -21,53 +23,46 @@ def main(
 
     The next run leaves them out everywhere, and vitcapr gc then removes what was computed from them.
     """
-    from vitcapr.commands.gc import configurations
     from vitcapr.data.withdrawn import add_withdrawn
-    from vitcapr.errors import UserError
-    from vitcapr.experiment.experiment import read_config
-    from vitcapr.extensions.publications.descent import CONTAINS, COPIED, DERIVED, find_images, trace
-    from vitcapr.extensions.publications.store_rows import erase_rows, find_rows
-    from vitcapr.pipeline.locations import stores_root
-    from vitcapr.store.layout import GROUP
+    from vitcapr.extensions.publications.descent import COPIED, PHOTOGRAPH, VECTOR, find_images, trace
+    from vitcapr.extensions.publications.store_rows import erase_rows
 
-    known = [(folder, items) for image in images for folder, items in find_images(image, results).items()]
-    lists = dict[Path, str]()
-    for folder, _ in known:
-        files = ([configfile] if configfile else configurations([]).get(folder.name)) or []
-        if not files:
-            remedy = "name it with --configfile"
-            raise UserError("no configuration of this experiment found", where=folder, remedy=remedy)
-        for data in (read_config(*some).data for some in files):
-            if not getattr(data, data.dataset).can_withdraw:
-                what = f"data.dataset: {data.dataset} has no list of withdrawn images"
-                raise UserError(what, where=folder, remedy="remove them from the files of the data set, and run again")
-            if data.withdrawn is None:
-                remedy = "add it under data, for example withdrawn: withdrawn.csv; the command makes the file"
-                raise UserError("data.withdrawn is not set", where=folder, remedy=remedy)
-            lists[folder] = data.withdrawn
-    descendants = list(dict.fromkeys(trace(images, results)))
+    known = [pair for image in images for pair in find_images(image, results).items()]
+    lists = {folder: _lists_of(folder, configfile) for folder, _ in known}
+    descendants = dict.fromkeys(one for image in images for one in trace(image, results))
     for folder, items in known:
-        path = add_withdrawn(lists[folder], items.image_id) if yes else lists[folder]
-        print_lines(f"{folder}: {', '.join(items.image_id)} on the list {path}")
-    for store in sorted(path.parent for path in stores_root(results).glob(f"*/{GROUP}")):
-        for items in (items for _, items in known):
-            if yes:
-                print_lines(*(f"  gone: {line}" for line in erase_rows(store, items)))
-            elif rows := find_rows(store, items)[1]:
-                print_lines(f"  to be overwritten: {store}, row {', '.join(map(str, rows))}")
+        for name in lists[folder]:
+            path = add_withdrawn(name, items.image_id) if yes else name
+            print_lines(f"{folder}: {', '.join(items.image_id)} on the list {path}")
+    for store, how in ((Path(one.place), one.how) for one in descendants if one.how.startswith(VECTOR)):
+        for _, items in known if yes else []:
+            print_lines(*(f"  gone: {line}" for line in erase_rows(store, items)))
+        if not yes:
+            print_lines(f"  to be overwritten: {store}, {how}")
         if (store / "manifest.json").is_file():
             print_lines(f"  {store} was pulled or imported: pull or import it again without the image, before the run")
-    left = [one for one in descendants if one.kind in (CONTAINS, DERIVED)]
-    print_lines(
-        f"{len(left)} files and stores hold or descend from it until the next run and vitcapr gc (vitcapr trace)"
-    )
+    left = [one for one in descendants if one.kind != COPIED]
+    print_lines(f"{len(left)} files and stores hold or descend from it until the next run and gc (vitcapr trace)")
     print_lines(*dict.fromkeys(f"  {one.how}" for one in left if one.how.startswith("trained")))
-    photographs = [one.place for one in descendants if one.how == "the photograph"]
-    outside = [place for place in photographs if results.resolve() not in Path(place).resolve().parents]
-    print_lines(*(f"yours to delete: {place}" for place in outside))
-    copies = [one for one in descendants if one.kind == COPIED]
-    print_lines(*(f"cannot be reached: {one.place}  ({one.how})" for one in copies))
+    for one in descendants:
+        if one.how == PHOTOGRAPH and results.resolve() not in Path(one.place).resolve().parents:
+            print_lines(f"yours to delete: {one.place}")
+        elif one.kind == COPIED:
+            print_lines(f"cannot be reached: {one.place}  ({one.how})")
     print_lines("snakemake; vitcapr gc --yes" if yes else "nothing is changed: repeat the command with --yes")
+
+
+def _lists_of(experiment: Path, configfile: list[Path] | None) -> set[str]:
+    """Return the lists of withdrawn images that the configurations of an experiment name.
+
+    Raises:
+        UserError: one names no list.
+    """
+    lists = {config.data.withdrawn for config in configurations_of(experiment, configfile)}
+    if None in lists:
+        remedy = "add it under data, for example withdrawn: withdrawn.csv; the command makes the file"
+        raise UserError("data.withdrawn is not set", where=experiment, remedy=remedy)
+    return lists
 
 
 app = typer_app(main)
