@@ -1,6 +1,5 @@
-"""The small experiment of the commands, and the default run."""
+"""The default run, for tests of the jobs of extensions."""
 
-from tests.commands.conftest import _copy, _experiment, copied_project, project
 from tests.experiment.conftest import fresh
 
-__all__ = ["_copy", "_experiment", "copied_project", "fresh", "project"]
+__all__ = ["fresh"]
