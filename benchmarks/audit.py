@@ -26,10 +26,10 @@ from torch.nn.functional import cross_entropy, normalize
 
 from benchmarks.inputs import measured
 from vitcapr.api.retrieval_evaluation import evaluate_retrieval
-from vitcapr.batches.pairing import pair_by_file
 from vitcapr.batches.sources import feature_dims
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.config.dual_encoder import RetrieverConfig
+from vitcapr.extensions.alignment.pairing import pair_by_file
 from vitcapr.extensions.audit.suspicion import PairedStores, measure, probability_wrong, wrong_share
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter

@@ -98,8 +98,6 @@ class Hooks:
         contradictions: of an :class:`~vitcapr.config.experiment.ExperimentConfig`, a sentence for each contradiction
             between a section of the extension and another one.
         facts: of a configuration, what the extension runs, for the head of the first page: (kind, names).
-        backbones: of a configuration, those that the extension trains further on pictures.
-        text_encoders: of a configuration, those whose features the extension reads.
         trained_backbone: of a configuration, the keys of config.json of the backbone that it trains, with values.
         checks_claims: of a configuration, whether a rule of it writes ``claims.json`` beside any captions.
         checkpoints: of a configuration, (key, source, revision, check of its folder) of each one that the extension
@@ -116,8 +114,6 @@ class Hooks:
 
     contradictions: Callable[[Any], Iterable[str]] = lambda _: ()
     facts: Callable[[Any], Iterable[tuple[str, list[str]]]] = lambda _: ()
-    backbones: Callable[[Any], Iterable[str]] = lambda _: ()
-    text_encoders: Callable[[Any], Iterable[str]] = lambda _: ()
     trained_backbone: Callable[[Any], Iterable[tuple[str, Any]]] = lambda _: ()
     checks_claims: Callable[[Any], Iterable[bool]] = lambda _: ()
     checkpoints: Callable[[Any], Iterable[tuple[str, str, str, Callable[[Path], object]]]] = lambda _: ()

@@ -139,32 +139,12 @@ TRANSPORT = {
     *("canonical", "user_files", "values", "to", "from_config"),  # what makes the settings of a job, and passes them on
     *("located", "of", "seeded", "caption_in"),  # read by from_config alone: their results are part of the settings
     *("dataset", "keys", "resampling"),  # a section with its name, and values named as the arguments that they become
-    *(
-        "start_bias",
-        "loss",
-        "draw",
-        "build",
-        "described",
-        "scores",
-    ),  # of a part, whose module counts; the base only declares them
+    # Of a part, whose module counts; the base only declares them.
+    *("start_bias", "loss", "draw", "build", "described", "scores"),
     # What checks, the workflow and people read.
     *("missing", "known_languages", "start_chain", "is_adopted", "same_network", "learns", "languages", "without"),
-    *(
-        "system",
-        "arrays",
-        "needed_arrays",
-        "attends",
-        "text_encoder",
-        "method",
-        "size_line",
-        "image_counts",
-        "model_post_init",
-        "image_root",
-        "examples_of",
-        "attended",
-        "libraries",
-        "check_patches",
-    ),
+    *("system", "arrays", "needed_arrays", "attends", "text_encoder", "method", "size_line", "image_counts"),
+    *("model_post_init", "image_root", "examples_of", "attended", "libraries", "check_patches"),
 }
 
 

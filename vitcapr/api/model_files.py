@@ -116,7 +116,7 @@ class ModelFiles:
         kind = next((kind for kind in _SETTINGS if kind in card.settings), None)
         if kind is None or kind != (expected or kind):
             what = f"this is no {expected or 'captioner or retriever'}"
-            raise UserError(what, where=folder, remedy=f"it is a {kind or 'fine-tuned dual encoder'}")
+            raise UserError(what, where=folder, remedy=f"it is a {kind or 'model of an extension'}")
         trained = card.settings[kind]
         if isinstance(trained, dict):  # How it was trained does not decide how it is opened; versions differ in keys.
             untrained = isinstance(how := trained.get("training"), dict) and how.get("phases") == []

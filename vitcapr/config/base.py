@@ -255,3 +255,19 @@ def from_here(path: Path) -> str:
 
 UserPath = Annotated[str, AfterValidator(one_spelling)]
 """The path of a file or folder of the user, or a name on the hub."""
+
+
+def named_entries(section: Section, key: str) -> Iterator[tuple[str, Entry, list[str]]]:
+    """Yield each key of a section, and of the sections below it, that names entries: its path, its mark and the names.
+
+    Args:
+        key: path of the section.
+    """
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        for part, inner in (value if isinstance(value, dict) else {"": value}).items():
+            place = ".".join(filter(None, (key, name, part)))
+            if isinstance(inner, Section):
+                yield from named_entries(inner, place)
+            names = inner if isinstance(inner, list) else [] if inner is None else [inner]
+            yield from ((place, mark, names) for mark in field.metadata if isinstance(mark, Entry))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from vitcapr.config.base import Entry, Section
+from vitcapr.config.base import Section, named_entries
 from vitcapr.config.dual_encoder import DualEncoderConfig, ranked_sections
 from vitcapr.config.features import TRAINED
 from vitcapr.loader import ask, sections_to_run
@@ -42,26 +42,18 @@ def contradictions(config: "ExperimentConfig") -> Iterator[str]:
 
 def _unknown_entries(config: "ExperimentConfig", key: str, section: Section) -> Iterator[str]:
     """Yield the names in a section, and in the sections below it, that stand for no entry or for one that mirrors."""
-    for name, field in type(section).model_fields.items():
-        value, at = getattr(section, name), f"{key}.{name}"
-        values = value if isinstance(value, dict) else {"": value}
-        for part, inner in values.items():
-            place = f"{at}.{part}" if part else at
-            if isinstance(inner, Section):
-                yield from _unknown_entries(config, place, inner)
-            for entry in (mark for mark in field.metadata if isinstance(mark, Entry)):
-                names = inner if isinstance(inner, list) else _given(inner)
-                defined = getattr(config, entry.section)
-                usable: Collection[str] = defined
-                if entry.section == "backbones" and not getattr(config.data, config.data.dataset).has_objects:
-                    usable = [name for name in defined if defined[name].source != TRAINED] or defined
-                yield from _undefined(place, [name for name in names if name not in defined], usable)
-                if entry.section == "backbones" and not entry.mirrored:
-                    yield from (
-                        f"{place}: '{backbone}' mirrors its pictures; only the augmented views of a retriever may do so"
-                        for backbone in names
-                        if backbone in defined and defined[backbone].mirror
-                    )
+    for place, entry, names in named_entries(section, key):
+        defined = getattr(config, entry.section)
+        usable: Collection[str] = defined
+        if entry.section == "backbones" and not getattr(config.data, config.data.dataset).has_objects:
+            usable = [name for name in defined if defined[name].source != TRAINED] or defined
+        yield from _undefined(place, [name for name in names if name not in defined], usable)
+        if entry.section == "backbones" and not entry.mirrored:
+            yield from (
+                f"{place}: '{backbone}' mirrors its pictures; only the augmented views of a retriever may do so"
+                for backbone in names
+                if backbone in defined and defined[backbone].mirror
+            )
 
 
 def missing_languages(config: "ExperimentConfig", languages: Collection[str] | None) -> Iterator[str]:

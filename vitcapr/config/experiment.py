@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import CaptionerName, Entry, ExperimentName, ModelName, Name, Section, with_default
+from vitcapr.config.base import (
+    CaptionerName,
+    Entry,
+    ExperimentName,
+    ModelName,
+    Name,
+    Section,
+    named_entries,
+    with_default,
+)
 from vitcapr.config.captioner import (
     BaselineConfig,
     CaptionerConfig,
@@ -62,11 +71,8 @@ class RunConfig(Section):
     splits: list[Literal["train", "validation", "test"]] = ["test"]
 
     def named(self, section: str) -> list[str]:
-        """Return the definitions of a section that any key names."""
-        fields = type(self).model_fields.items()
-        marked = [name for name, field in fields if Entry(section) in field.metadata]
-        lists = [(value.values() if isinstance(value := getattr(self, name), dict) else [value]) for name in marked]
-        return unique(name for each in lists for names in each for name in names)
+        """Return the names of definitions of a section that any key gives."""
+        return unique(name for _, entry, names in named_entries(self, "") if entry.section == section for name in names)
 
 
 if not TYPE_CHECKING:
@@ -192,7 +198,7 @@ class ScoredModels:
 
     @property
     def languages(self) -> list[str]:
-        """The languages that they read."""
+        """The languages of all dual encoders that read several."""
         return unique(language for name in self.polyglots for language in self.config.languages(name))
 
     @property

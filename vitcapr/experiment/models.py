@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import named_entries
 from vitcapr.config.dual_encoder import ranked_sections
 from vitcapr.config.experiment import ExperimentConfig, ScoredModels, unique
 from vitcapr.config.features import TRAINED
@@ -101,6 +101,13 @@ class Models(ScoredModels):
         needed = {"captioners": self.trained_captioners, "retrievers": self.needed_retrievers}
         return needed[section] if section in needed else self.config.run.named(section)
 
+    def _entries(self, section: str) -> list[str]:
+        """Return the entries of a section that the definitions of a run name."""
+        sections = dict.fromkeys([*self.trained_sections, *sections_to_run()])
+        definitions = [getattr(self.config, each)[name] for each in sections for name in self.needed(each)]
+        named = (each for definition in definitions for each in named_entries(definition, ""))
+        return unique(name for _, entry, names in named if entry.section == section for name in names)
+
     @property
     def backbones(self) -> list[str]:
         """The backbones of everything that reads stored features."""
@@ -130,9 +137,8 @@ class Models(ScoredModels):
 
     @property
     def text_encoders(self) -> list[str]:
-        """The text encoders of the retrievers to train and of extensions."""
-        encoders = [self.config.retrievers[name].text.text_encoder for name in self.needed_retrievers]
-        return unique([*(name for name in encoders if name is not None), *ask("text_encoders", self.config)])
+        """The text encoders whose features are read."""
+        return self._entries("text_encoders")
 
     @property
     def adopted_texts(self) -> list[str]:
@@ -152,10 +158,7 @@ class Models(ScoredModels):
     @property
     def word_vectors(self) -> list[str]:
         """The word vectors that initialise a model to train."""
-        models: list[Section] = [self.config.captioners[name] for name in self.trained_captioners]
-        models += [self.config.retrievers[name].text for name in self.needed_retrievers]
-        names = (getattr(model, "word_vectors", None) for model in models)
-        return unique(name for name in names if name is not None)
+        return self._entries("word_vectors")
 
     @property
     def attentive_decodings(self) -> list[str]:
@@ -177,7 +180,7 @@ class Models(ScoredModels):
     def trained(self, section: str) -> list[str]:
         """Return the trained models of a section; of models that differ only in their seed, the first."""
         if section == "backbones":
-            used = [*self.backbones, *ask("backbones", self.config)]
+            used = [*self.backbones, *self._entries("backbones")]
             return [TRAINED] if any(map(self.is_trained, used)) else []
         return self.representatives(self.needed(section), section)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.batches.pairing import Pairing, pair_by_file
 from vitcapr.errors import UserError
 from vitcapr.extensions.alignment.inputs import bags_of_words, word_features
+from vitcapr.extensions.alignment.pairing import Pairing, pair_by_file
 
 CAPTIONS = ["A dog runs .", "A dog, a dog", "the cat sleeps", "A zebra runs", "nothing known"]
 TRAINED = np.array([True, True, True, False, False])

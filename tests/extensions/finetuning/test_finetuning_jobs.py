@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from tests.checkouts import copy_checkout
 from tests.experiment.conftest import Project
-from tests.forks import planning_forks
 from tests.plans.dry_runs import commands, options_of
 
 MATCHERS = {
@@ -38,12 +34,6 @@ MATCHERS = {
         "splits": ["train", "validation"],
     },
 }
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Project:
-    copy_checkout(tmp_path / "project")
-    return Project(tmp_path / "project", forks=planning_forks)
 
 
 def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Project) -> None:

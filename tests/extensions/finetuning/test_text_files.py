@@ -7,22 +7,15 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from tests.formats.test_files import Format, check_change, check_file, save
-from vitcapr.extensions.finetuning.text_files import (
-    TagTable,
-    read_tokenizer,
-    read_tower_readers,
-    write_tokenizer,
-    write_tower_readers,
-)
+from vitcapr.extensions.finetuning import text_files
 
 TOKENIZER = Tokenizer(WordLevel({"dog": 0, "[UNK]": 1}, unk_token="[UNK]")).to_str()
 READERS = {"english": {"tokenizer": TOKENIZER, "languages": ["en"], "pad": 0, "max_length": 16, "segments": False}}
-TAGS = TagTable.of([[(0, 1, "DET"), (2, 5, "NOUN")], [], [(1, 2, "VERB")]])
-
+TAGS = text_files.TagTable.of([[(0, 1, "DET"), (2, 5, "NOUN")], [], [(1, 2, "VERB")]])
 FORMATS: dict[str, Format] = {
-    "tokenizer": (Tokenizer.from_str(TOKENIZER), write_tokenizer, read_tokenizer),
-    "readers": (READERS, write_tower_readers, read_tower_readers),
-    "tags": (TAGS, save, TagTable.read),
+    "tokenizer": (Tokenizer.from_str(TOKENIZER), text_files.write_tokenizer, text_files.read_tokenizer),
+    "readers": (READERS, text_files.write_tower_readers, text_files.read_tower_readers),
+    "tags": (TAGS, save, text_files.TagTable.read),
 }
 
 

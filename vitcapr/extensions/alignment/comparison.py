@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from vitcapr.batches.pairing import Pairing
 from vitcapr.extensions.alignment.inputs import WORDS, Features, image_inputs, pairs_of, word_features
+from vitcapr.extensions.alignment.pairing import Pairing
 from vitcapr.extensions.alignment.settings import StudyConfig
 from vitcapr.extensions.alignment.similarity import PERMUTATIONS, similarity
 from vitcapr.extensions.alignment.study import (

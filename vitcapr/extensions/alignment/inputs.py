@@ -15,10 +15,10 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from vitcapr.batches.pairing import Pairing
 from vitcapr.batches.texts import draw_pairs
 from vitcapr.errors import UserError
 from vitcapr.extensions.alignment.closed_forms import Float32s, Pairs
+from vitcapr.extensions.alignment.pairing import Pairing
 from vitcapr.store.reader import FeatureStore
 from vitcapr.text.normalise import words_of
 

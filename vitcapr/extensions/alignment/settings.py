@@ -152,7 +152,6 @@ def _figures(experiment: Any) -> Iterator[tuple[str, dict[str, str]]]:
 HOOKS = Hooks(
     contradictions=_contradictions,
     facts=lambda config: [("alignments", [f"{name} ({one.image} and {one.text})" for name, one in _run(config)])],
-    text_encoders=lambda config: [one.text for _, one in _run(config)],
     arrays=lambda config: [(f"alignments.{name}", [one.image, *one.views], one.arrays) for name, one in _run(config)],
     pairs=_pairs,
     figures=_figures,

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from vitcapr.batches.pairing import Pairing
 from vitcapr.extensions.alignment.closed_forms import (
     RIDGES,
     Alignment,
@@ -25,6 +24,7 @@ from vitcapr.extensions.alignment.closed_forms import (
 )
 from vitcapr.extensions.alignment.heads import HEADS, fit_head
 from vitcapr.extensions.alignment.inputs import Features, pairs_of
+from vitcapr.extensions.alignment.pairing import Pairing
 from vitcapr.extensions.alignment.similarity import local_cka
 from vitcapr.files import canonical_json
 from vitcapr.formats.embeddings import Embeddings

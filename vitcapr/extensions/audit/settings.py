@@ -30,7 +30,6 @@ def _files(experiment: Any, file: str) -> list[str]:
 
 HOOKS = Hooks(
     facts=lambda config: [("audits", list(config.run.audits))],
-    text_encoders=lambda config: [each.text for each in run_entries(config, "audits").values()],
     arrays=lambda config: [
         (f"audits.{name}", [each.image], ["cls"]) for name, each in run_entries(config, "audits").items()
     ],

@@ -80,7 +80,6 @@ def _figures(experiment: Any) -> Iterator[tuple[str | list[str], dict[str, str]]
 
 HOOKS = Hooks(
     facts=lambda config: [("fine-tuned dual encoders", config.run.finetuned_dual_encoders)],
-    backbones=pixel_backbones,
     checkpoints=_checkpoints,
     figures=_figures,
     tables=lambda experiment: [experiment.retrieval.path(TAGS)] if experiment.config.run.tags else [],

@@ -11,9 +11,9 @@ from tokenizers import Tokenizer
 from torch.nn.utils.rnn import pad_sequence
 
 from vitcapr.errors import UserError
+from vitcapr.extensions.finetuning.clauses import second_clause, title_spans
 from vitcapr.extensions.finetuning.finetuned_towers import TowerBatch, TowerTokens
 from vitcapr.extensions.finetuning.text_files import TagTable
-from vitcapr.text.cleaning import second_clause, title_spans
 
 
 @dataclass(frozen=True)

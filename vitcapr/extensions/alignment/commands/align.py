@@ -64,8 +64,8 @@ def main(
     )
     views = [open_features(path) for path in (images, *(view or ()))]
     sentences = open_features(texts)
-    from vitcapr.batches.pairing import pair_by_file, pair_by_id
     from vitcapr.extensions.alignment.comparison import compare_alignments
+    from vitcapr.extensions.alignment.pairing import pair_by_file, pair_by_id
     from vitcapr.progress import Reporter
 
     sentences["text"]  # Another store has no such array, and says so before anything is paired.

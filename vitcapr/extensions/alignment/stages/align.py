@@ -34,8 +34,8 @@ def align(
 
     Settings are chosen on the validation split. The same comparison as ``vitcapr align``.
     """
-    from vitcapr.batches.pairing import pair_by_manifest
     from vitcapr.extensions.alignment.comparison import compare_alignments, largest_study
+    from vitcapr.extensions.alignment.pairing import pair_by_manifest
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.page import write_page
     from vitcapr.formats.tables import PageSection, write_page_section

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.batches.pairing import pair_by_file, pair_by_id
 from vitcapr.errors import UserError
+from vitcapr.extensions.alignment.pairing import pair_by_file, pair_by_id
 
 IMAGES = 60
 NAMES = [f"image{number}.jpg" for number in range(IMAGES)]
