@@ -14,6 +14,8 @@ from vitcapr.pipeline.stage import Parameter, Role, Stage, each_stage, find_stag
 from vitcapr.progress import print_lines
 
 _FORM: dict[Any, str] = {None: "", list: ", as a list", dict: ", by their names"}
+_WIDTH = 100
+"""Columns of help that is not read in a terminal."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -21,14 +23,14 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(message, where=self.prog, remedy=f"{self.prog} --help lists the keys of a job")
 
     def print_help(self, file: Any = None) -> None:
-        print_lines(self.format_help(), stream=file)
+        print_lines(self.format_help(), stream=file, width=_WIDTH)
 
 
 def app() -> None:
     """Run a stage, or list all."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
-        print_lines(listing())
+        print_lines(listing(), width=_WIDTH)
     elif arguments == ["--markdown"]:
         print(stages_page(), end="")
     else:
