@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,7 +43,8 @@ def app() -> None:
 def parser(stage: Stage) -> argparse.ArgumentParser:
     """Return the parser of the words after the name of the stage."""
     keys = "\n".join(f"  {name:18}{_explained(each)}" for name, each in stage.options.items())
-    about = f"{inspect.getdoc(stage.function)}\n\nkeys of a job:\n{keys}"
+    text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(stage.function) or "")
+    about = f"{text}\n\nkeys of a job:\n{keys}"
     raw = argparse.RawDescriptionHelpFormatter
     made = _Parser(f"vitcapr stage {stage.name}", description=about, allow_abbrev=False, formatter_class=raw)
     made.add_argument("--job", required=True, help="its keys as JSON, or the path of a JSON file with them")
