@@ -26,7 +26,7 @@ _GAP = 20
 """White lines between two rows of a figure of examples."""
 WORD = """
 const [number] = explorer.selection();
-location.hash = explorer.address({ image: explorer.data.images.ids[number] });
+location.hash = explorer.address({ image: data.images.ids[number] });
 """
 
 

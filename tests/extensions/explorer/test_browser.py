@@ -213,7 +213,7 @@ def test_scores_of_what_the_filters_leave(page: Page) -> None:
     assert page.one("#subset summary").text == "Scores of these 1 images"
     assert page.one("#subset tbody td").text == "300.00"
     values = [1.0, 2, 4, 8, 3, 5, 7, 2, 9, 4, 6, 1]
-    found = page.run("return explorer.subset.mean(arguments[0])", values)
+    found = page.run("return subset.mean(arguments[0])", values)
     error = 1.96 * np.std(values, ddof=1) / np.sqrt(12)
     assert [found[key] for key in ("mean", "low", "high")] == pytest.approx(
         [np.mean(values), np.mean(values) - error, np.mean(values) + error]
@@ -315,7 +315,7 @@ def test_keys(page: Page) -> None:
     assert page.run(active).get_attribute("id") == "words"
     page.press("fish", Keys.ESCAPE)
     page.shows("i2")
-    page.run("explorer.filters.reset()")
+    page.run("filters.reset()")
     page.until(lambda: len(page.shown) == IMAGES)
     page.run("document.querySelector('.card > .picture').focus()")
     page.press(Keys.ARROW_RIGHT, Keys.ENTER)
@@ -421,7 +421,7 @@ def test_the_map(page: Page) -> None:
     page.one(".card[data-image=i3] .under a").click()  # From the list to the map and back.
     page.until(lambda: len(page.all("#map .thumbnails img")) == 6)
     assert page.all("#map .thumbnails a")[0].get_attribute("aria-label").startswith("Open image i3:")
-    assert len(page.run("return explorer.map.near")) == 6
+    assert len(page.run("return map.near")) == 6
     page.one("#views a").click()
     page.until(lambda: page.all(".card.pointed"))
     assert page.one(".card.pointed").get_attribute("data-image") == "i3"
@@ -436,7 +436,7 @@ def test_a_lasso_on_the_map_filters_the_images(page: Page) -> None:
 
     page.open("#view=map")
     canvas = page.one("#map canvas")
-    places = page.run("return explorer.data['map-0'].places.map(toScreen)")
+    places = page.run("return data['map-0'].places.map(toScreen)")
     width, height = canvas.size["width"], canvas.size["height"]
     middle = sum(sorted(x for x, _ in places)[2:4]) / 2
     corners = [(9, 9), (middle, 9), (middle, height - 9), (9, height - 9)]  # The sheet has round corners.
@@ -469,7 +469,7 @@ def test_many_images_come_in_pages(page: Page) -> None:
     """The state of 5,000 images in the same page: the number of cards does not grow."""
     page.run(
         """
-        const { images } = explorer.data;
+        const { images } = data;
         for (let number = images.ids.length; number < 5000; number++) {
           images.ids.push(`more${number}`);
           images.pictures.push(false);

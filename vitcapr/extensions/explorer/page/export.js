@@ -3,7 +3,6 @@
 
 /** A list of the files, to be opened. */
 explorer.exportMenu = () => {
-  const { make } = explorer;
   const files = [
     ["ids, captions, stars and the sorting number (CSV)", null],
     ...explorer.shownSystems().map((system) => [`captions of ${system.name} (JSON for vitcapr evaluate)`, system]),
@@ -13,7 +12,7 @@ explorer.exportMenu = () => {
 };
 
 const exportFile = (system) => {
-  const { title, split } = explorer.data.overview;
+  const { title, split } = data.overview;
   const name = [title, split, system?.name ?? "images"].join(" ").replace(/[^\p{L}\p{N}.-]+/gu, "-");
   if (system) save(`${name}.json`, "application/json", JSON.stringify(cocoResults(system), null, 1));
   else save(`${name}.csv`, "text/csv", csv());
@@ -21,7 +20,7 @@ const exportFile = (system) => {
 
 /** COCO's format of results, without the images that the system did not caption. */
 const cocoResults = (system) => {
-  const { ids, captions } = explorer.data.images;
+  const { ids, captions } = data.images;
   return explorer
     .selection()
     .filter((number) => captions[system.place][number] !== null)
@@ -30,17 +29,12 @@ const cocoResults = (system) => {
 
 /** A row for each image: its id, whether it has a star, the number that sorts, and the caption of each shown system. */
 const csv = () => {
-  const { ids, captions } = explorer.data.images;
-  const columns = [explorer.column("starred"), explorer.column(explorer.state.sort)].filter(Boolean);
+  const { ids, captions } = data.images;
+  const columns = [explorer.column("starred"), explorer.column(state.sort)].filter(Boolean);
   const systems = explorer.shownSystems();
   const head = ["image_id", ...columns.map(explorer.columnTitle), ...systems.map(({ name }) => name)];
-  const rows = explorer
-    .selection()
-    .map((number) => [
-      ids[number],
-      ...columns.map(({ values }) => values[number]),
-      ...systems.map(({ place }) => captions[place][number]),
-    ]);
+  const cells = (number) => [...columns.map(({ values }) => values[number]), ...systems.map(({ place }) => captions[place][number])];
+  const rows = explorer.selection().map((number) => [ids[number], ...cells(number)]);
   // A spreadsheet computes a text that begins like a formula.
   const text = (value) => (typeof value === "string" ? value.replace(/^[=+\-@\t\r]/, "'$&") : value);
   const field = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));
@@ -49,6 +43,6 @@ const csv = () => {
 
 const save = (name, type, content) => {
   const address = URL.createObjectURL(new Blob([content], { type }));
-  explorer.make("a", { href: address, download: name }).click();
+  make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 };

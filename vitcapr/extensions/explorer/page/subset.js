@@ -5,10 +5,10 @@ const MOST = 4; // systems side by side
 const FEWEST = 10; // images from which the normal approximation holds roughly
 const FAR = 1.96; // standard errors to each end of a 95 % interval
 
-explorer.subset = {};
+const subset = {};
 
 /** The mean of numbers, and its 95 % interval by the normal approximation; no interval for few numbers. */
-explorer.subset.mean = (values) => {
+subset.mean = (values) => {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   const error = Math.sqrt(squares / (values.length - 1) / values.length);
@@ -29,7 +29,6 @@ const groups = () => {
 };
 
 const cell = (one, first, images) => {
-  const { make, shown, subset } = explorer;
   const known = images.filter((image) => one.values[image] !== null && first.values[image] !== null);
   if (!known.length) return "–";
   const text = ({ mean, low, high }, sign = "") => {
@@ -42,12 +41,12 @@ const cell = (one, first, images) => {
   return make("td", {}, own, make("div", {}, "difference ", text(difference, "+")));
 };
 
-explorer.subset.show = () => {
-  const { make, find, table, selection } = explorer;
+subset.show = () => {
+  const { table, selection } = explorer;
   const [place, images] = [find("subset"), selection()];
   const summary = place.querySelector("summary") ?? make("summary");
-  summary.textContent = `Scores of these ${explorer.shown(images.length)} images`;
-  const details = place.querySelector("details") ?? make("details", { toggle: () => explorer.subset.show() }, summary);
+  summary.textContent = `Scores of these ${shown(images.length)} images`;
+  const details = place.querySelector("details") ?? make("details", { toggle: () => subset.show() }, summary);
   if (!details.parentNode) place.append(details);
   if (!details.open) return details.replaceChildren(summary);
   const kinds = new Map();
