@@ -25,7 +25,7 @@ WIDTH = 1000
 _GAP = 20
 """White lines between two rows of a figure of examples."""
 WORD = """
-const [number] = explorer.selection();
+const [number] = selection();
 location.hash = explorer.address({ image: data.images.ids[number] });
 """
 

@@ -145,7 +145,7 @@ def test_filter_by_words(page: Page) -> None:
         words.clear()
         words.send_keys(phrase)
         page.shows("i1")
-    page.run("explorer.refine({ where: 'captions' })")
+    page.run("refine({ where: 'captions' })")
     page.until(lambda: "No image fits." in page.one("#list").text)
     page.one(".empty button").click()
     page.until(lambda: len(page.shown) == IMAGES)
@@ -177,15 +177,15 @@ def test_a_histogram_counts_the_images_that_the_other_filters_leave(page: Page) 
         return [...Array(40).keys()].map((bar) => [...Array(height).keys()].filter(
             (y) => brush.getImageData((bar + 0.5) * width / 40, y, 1, 1).data[3]).length);
     """
-    page.run("explorer.refine({ conditions: [{ name: 'attention, beam:cider', low: null, high: null }] })")
+    page.run("refine({ conditions: [{ name: 'attention, beam:cider', low: null, high: null }] })")
     page.until(lambda: page.one(".axis").text.split("\n")[0] == "25.00")
     assert page.one(".axis").text.splitlines() == ["25.00", "highest bar: 1 of 6 images", "400.00"]
     heights = page.run(bars)
     assert (sum(map(bool, heights)), len(set(heights))) == (6, 2)
-    page.run("explorer.refine({ words: 'wat' })")
+    page.run("refine({ words: 'wat' })")
     page.until(lambda: "of 2 images" in page.one(".axis").text)
     assert sum(map(bool, page.run(bars))) == 2
-    page.run("explorer.refine({ words: '', conditions: [{ name: 'attention, beam:cider', low: 300, high: null }] })")
+    page.run("refine({ words: '', conditions: [{ name: 'attention, beam:cider', low: 300, high: null }] })")
     page.until(lambda: "of 6 images" in page.one(".axis").text)
 
 
@@ -204,6 +204,7 @@ def test_sort_by_a_score_and_by_the_difference_of_two_systems(page: Page) -> Non
 
 def test_scores_of_what_the_filters_leave(page: Page) -> None:
     page.one("#subset summary").click()
+    page.one("#subset tbody tr")
     rows = {row.find_element("css selector", "th").text: row for row in page.all("#subset tbody tr")}
     cells = {name: [cell.text for cell in row.find_elements("css selector", "td")] for name, row in rows.items()}
     # CIDEr of beam is 100, 200, 300, 50, 25, 400, of greedy 50 to 300: six images have no interval.
@@ -475,10 +476,10 @@ def test_many_images_come_in_pages(page: Page) -> None:
           images.pictures.push(false);
           images.sizes.push([1, 1]);
           for (const captions of images.captions) captions.push("a thing");
-          explorer.referencesOf(0).length && references.push([]);
+          referencesOf(0).length && references.push([]);
           for (const column of explorer.columns) column.values.push(number);
         }
-        explorer.refine({ sort: "attention, beam:cider", down: true });
+        refine({ sort: "attention, beam:cider", down: true });
         """
     )
     page.until(lambda: page.shown[:1] == ["more4999"])

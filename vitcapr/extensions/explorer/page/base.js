@@ -1,6 +1,6 @@
 "use strict";
-// What every other script uses. The scripts are plain ones that share their names: a page that is opened as a file may
-// load neither modules nor data, but it may add scripts.
+// What every other script uses. The scripts are plain ones that share their names, common words as parts of `explorer`: a
+// page that is opened as a file may load neither modules nor data, but it may add scripts.
 
 const explorer = {};
 const data = {};
@@ -50,7 +50,7 @@ explorer.picture = (number, alt) => {
 };
 
 /** The picture of an image, as a link that opens the image. */
-explorer.openingPicture = (number) => {
+const openingPicture = (number) => {
   const id = data.images.ids[number];
   const label = `Open image ${id}: ${explorer.altOf(number)}`;
   const attributes = { href: explorer.address({ image: id, reference: null }), class: "picture", "aria-label": label };
@@ -67,6 +67,6 @@ explorer.menu = (label, options, change, chosen = "") => {
 
 /** What an image shows in words: its first reference, or its id. */
 explorer.altOf = (number) => {
-  const first = explorer.referencesOf(number)[0];
+  const first = referencesOf(number)[0];
   return first === undefined ? `image ${data.images.ids[number]}` : data.images.references.text[first];
 };

@@ -6,8 +6,8 @@ explorer.INVITATION = "Point at a word of a caption: its probability, and where 
 /** A system's caption of an image, with everything about it. */
 explorer.captionBlock = (system, number) => {
   const oracle = system.oracle && make("small", {}, " upper bound, chosen with the references");
-  const title = make("h3", {}, explorer.nameOf(system), oracle);
-  const caption = make("p", { class: "words" }, explorer.captionOf(system, number));
+  const title = make("h3", {}, nameOf(system), oracle);
+  const caption = make("p", { class: "words" }, captionOf(system, number));
   const more = make("div");
   const ask = make("p", { class: "ask" });
   ask.system = system;

@@ -18,9 +18,9 @@ explorer.readStars = () => {
 explorer.turnStar = (number) => {
   const id = data.images.ids[number];
   const others = state.stars.filter((other) => other !== id);
-  explorer.go({ stars: others.length < state.stars.length ? others : [...others, id] }, true);
+  go({ stars: others.length < state.stars.length ? others : [...others, id] }, true);
 };
-explorer.starButton = (number) => {
+const starButton = (number) => {
   const on = state.stars.includes(data.images.ids[number]);
   const turn = () => explorer.turnStar(number);
   const name = `Star ${data.images.ids[number]}`;
@@ -46,7 +46,7 @@ const differenceOf = (name) => {
 };
 
 /** A menu of what is subtracted from a column: the same score of another system; null where there is none. */
-explorer.minusMenu = (chosen, change, label) => {
+const minusMenu = (chosen, change, label) => {
   const [first, second = ""] = chosen.split(MINUS);
   const column = columnOf.get(first);
   if (!column) return null;
@@ -62,18 +62,18 @@ const numberOf = new Map(data.images.ids.map((id, number) => [id, number]));
 explorer.numberOf = (id) => numberOf.get(id);
 const references = data.images.ids.map(() => []);
 data.images.references.image.forEach((image, reference) => references[image].push(reference));
-explorer.referencesOf = (number) => references[number];
+const referencesOf = (number) => references[number];
 
 /** The systems that are shown, with their places and colours. */
 explorer.systems = data.overview.systems.map((system, place) => ({ ...system, place, colour: place % 7 }));
-explorer.shownSystems = () => explorer.systems.filter((system) => !state.hidden.includes(system.name));
+const shownSystems = () => explorer.systems.filter((system) => !state.hidden.includes(system.name));
 
 /** A menu of all columns; of a difference, it shows the first. */
-explorer.columnMenu = (chosen, change, none, label) => {
-  const options = [["", none], ...columns.map((column) => [column.name, explorer.columnTitle(column)])];
+const columnMenu = (chosen, change, none, label) => {
+  const options = [["", none], ...columns.map((column) => [column.name, columnTitle(column)])];
   return explorer.menu(label, options, change, chosen.split(MINUS)[0]);
 };
 
 /** "CIDEr · attention, beam". */
-explorer.columnTitle = (column) => `${column.label} · ${column.group}`;
+const columnTitle = (column) => `${column.label} · ${column.group}`;
 explorer.valueOf = (column, number) => shown(column.values[number], column.places);

@@ -5,7 +5,7 @@
 explorer.exportMenu = () => {
   const files = [
     ["ids, captions, stars and the sorting number (CSV)", null],
-    ...explorer.shownSystems().map((system) => [`captions of ${system.name} (JSON for vitcapr evaluate)`, system]),
+    ...shownSystems().map((system) => [`captions of ${system.name} (JSON for vitcapr evaluate)`, system]),
   ];
   const entries = files.map(([text, system]) => make("button", { click: () => exportFile(system) }, text));
   return make("details", { class: "menu" }, make("summary", { class: "button" }, "Export"), make("div", {}, entries));
@@ -31,10 +31,10 @@ const cocoResults = (system) => {
 const csv = () => {
   const { ids, captions } = data.images;
   const columns = [explorer.column("starred"), explorer.column(state.sort)].filter(Boolean);
-  const systems = explorer.shownSystems();
-  const head = ["image_id", ...columns.map(explorer.columnTitle), ...systems.map(({ name }) => name)];
+  const systems = shownSystems();
+  const head = ["image_id", ...columns.map(columnTitle), ...systems.map(({ name }) => name)];
   const cells = (number) => [...columns.map(({ values }) => values[number]), ...systems.map(({ place }) => captions[place][number])];
-  const rows = explorer.selection().map((number) => [ids[number], ...cells(number)]);
+  const rows = selection().map((number) => [ids[number], ...cells(number)]);
   // A spreadsheet computes a text that begins like a formula.
   const text = (value) => (typeof value === "string" ? value.replace(/^[=+\-@\t\r]/, "'$&") : value);
   const field = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));

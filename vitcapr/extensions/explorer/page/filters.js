@@ -12,12 +12,12 @@ filters.make = () => {
     id: "words",
     placeholder: 'red -ball "on the grass"',
     "aria-describedby": "words-note",
-    input: () => explorer.refine({ words: parts.words.value, image: null }),
+    input: () => refine({ words: parts.words.value, image: null }),
   });
   const places = [["all", "captions and references"], ["captions", "captions of the systems"], ["references", "references"]];
-  parts.where = explorer.menu("Where to search", places, (where) => explorer.refine({ where, image: null }), "all");
+  parts.where = explorer.menu("Where to search", places, (where) => refine({ where, image: null }), "all");
   parts.presets = make("div", { class: "chips" });
-  const free = () => explorer.refine({ lasso: "", image: null });
+  const free = () => refine({ lasso: "", image: null });
   parts.lasso = make("button", { hidden: true, click: free }, "× enclosed on the map");
   parts.conditions = make("div", { class: "conditions" });
   parts.systems = make("div", { class: "systems" });
@@ -31,7 +31,7 @@ filters.make = () => {
     parts.presets,
     parts.lasso,
     parts.conditions,
-    explorer.columnMenu("", filters.add, "Filter by a number", "Filter by a number"),
+    columnMenu("", filters.add, "Filter by a number", "Filter by a number"),
     make("h2", { hidden: !explorer.systems.length }, "Systems"),
     parts.systems,
     make("button", { class: "reset", click: filters.reset }, "Reset"),
@@ -57,12 +57,12 @@ filters.update = () => {
 
 filters.reset = () => {
   filters.parts.words.value = "";
-  explorer.refine({ words: "", where: "all", conditions: [], hidden: [], sort: "", down: false, lasso: "" });
+  refine({ words: "", where: "all", conditions: [], hidden: [], sort: "", down: false, lasso: "" });
 };
 
 filters.add = (name) => {
   if (name)
-    explorer.refine({ conditions: [...state.conditions, { name, low: null, high: null }], image: null });
+    refine({ conditions: [...state.conditions, { name, low: null, high: null }], image: null });
   find("controls").querySelector("select[aria-label='Filter by a number']").value = "";
 };
 
@@ -93,13 +93,13 @@ filters.makePresets = () => {
   for (const [label, name, low, high] of offered) {
     if (!name || !column(name)) continue;
     const condition = { name, low, high };
-    const button = make("button", { title: explorer.columnTitle(column(name)), click: toggle }, label);
+    const button = make("button", { title: columnTitle(column(name)), click: toggle }, label);
     button.condition = condition;
     filters.parts.presets.append(button);
     function toggle() {
       const others = state.conditions.filter((other) => !sameCondition(other, condition));
       const on = others.length < state.conditions.length;
-      explorer.refine({ conditions: on ? others : [...others, condition], image: null });
+      refine({ conditions: on ? others : [...others, condition], image: null });
     }
   }
 };
@@ -108,10 +108,10 @@ filters.makeSystems = () => {
   for (const system of explorer.systems) {
     const box = make("input", { type: "checkbox", value: system.name, change: choose });
     const oracle = system.oracle ? " (an upper bound: chosen with the references)" : "";
-    filters.parts.systems.append(make("label", {}, box, explorer.nameOf(system), make("small", {}, oracle)));
+    filters.parts.systems.append(make("label", {}, box, nameOf(system), make("small", {}, oracle)));
     function choose() {
       const others = state.hidden.filter((name) => name !== system.name);
-      explorer.refine({ hidden: box.checked ? others : [...others, system.name] });
+      refine({ hidden: box.checked ? others : [...others, system.name] });
     }
   }
 };
@@ -132,10 +132,10 @@ const updateConditions = () => {
 
 const conditionBlock = (name, number) => {
   const column = explorer.column(name);
-  const title = column ? explorer.columnTitle(column) : name;
+  const title = column ? columnTitle(column) : name;
   const change = (changes) => {
     const conditions = state.conditions.map((one, place) => (place === number ? { ...one, ...changes } : one));
-    explorer.refine({ conditions, image: null });
+    refine({ conditions, image: null });
   };
   const bound = (which, label) => {
     const read = () => change({ [which]: field.value === "" ? null : Number(field.value) });
@@ -149,14 +149,14 @@ const conditionBlock = (name, number) => {
   const bars = make("canvas", { class: "histogram", width: 480, height: 72, ...described });
   const axis = make("p", { class: "axis" });
   const remove = () =>
-    explorer.refine({ conditions: state.conditions.filter((_, place) => place !== number) });
+    refine({ conditions: state.conditions.filter((_, place) => place !== number) });
   const block = make(
     "fieldset",
     {},
     make("legend", {}, column ? [column.label, make("small", {}, ` ${column.group}`)] : "not in this explorer"),
     make("button", { class: "remove", "aria-label": `Remove ${title}`, click: remove }, "×"),
     column ? [bars, axis] : null,
-    explorer.minusMenu(name, (other) => change({ name: other, low: null, high: null }), `Minus, ${title}`),
+    minusMenu(name, (other) => change({ name: other, low: null, high: null }), `Minus, ${title}`),
     make("div", { class: "bounds" }, low, "–", high),
   );
   const values = column ? column.values.filter((value) => value !== null) : [];
@@ -188,7 +188,7 @@ const drawBars = (canvas, values, least, most, { low, high }) => {
   counts.forEach((count, bar) => {
     const [from, to] = [least + bar * width, least + (bar + 1) * width];
     const inside = (low === null || to > low || bar === BARS - 1) && (high === null || from <= high);
-    brush.fillStyle = style.getPropertyValue(inside ? "--good" : "--line");
+    brush.fillStyle = style.getPropertyValue(inside ? "--good" : "--pale");
     const height = count ? Math.max(1, (count / tallest) * canvas.height) : 0;
     brush.fillRect(bar * each + 1, canvas.height - height, each - 2, height);
   });

@@ -13,7 +13,7 @@ explorer.image.show = (number) => {
   image.key = key;
   image.number = number;
   if (!same) {
-    const systems = explorer.shownSystems();
+    const systems = shownSystems();
     const [width, height] = data.images.sizes[number];
     const rows = Math.max(1, Math.round((CANVAS * height) / width));
     image.canvas = make("canvas", { width: CANVAS, height: rows, "aria-hidden": "true" });
@@ -40,7 +40,7 @@ explorer.image.show = (number) => {
 };
 
 const refreshStar = (number) => {
-  const [old, star] = [find("image").querySelector(".star"), explorer.starButton(number)];
+  const [old, star] = [find("image").querySelector(".star"), starButton(number)];
   const focused = old === document.activeElement;
   old.replaceWith(star);
   if (focused) star.focus();
@@ -48,17 +48,17 @@ const refreshStar = (number) => {
 
 /** The next image of the selection, or the previous one; from an image that is not in it, the first. */
 explorer.image.step = (by) => {
-  const found = explorer.selection();
+  const found = selection();
   const at = found.indexOf(explorer.image.number);
   const next = at < 0 ? found[0] : found[at + by];
-  if (next !== undefined) explorer.go({ image: data.images.ids[next] });
+  if (next !== undefined) go({ image: data.images.ids[next] });
 };
 
-const ownReference = (number, reference) => (explorer.referencesOf(number).includes(reference) ? reference : null);
+const ownReference = (number, reference) => (referencesOf(number).includes(reference) ? reference : null);
 
 const heading = (number) => {
   const { image } = explorer;
-  const found = explorer.selection();
+  const found = selection();
   const at = found.indexOf(number);
   const place =
     at < 0 ? "not among the filtered images" : `${shown(at + 1)} of ${shown(found.length)}`;
@@ -68,8 +68,8 @@ const heading = (number) => {
     make("a", { href: explorer.address({ image: null }), class: "button" }, "← all images"),
     make("h2", { tabindex: "-1", id: "image-title" }, data.images.ids[number]),
     make("span", { class: "note" }, place),
-    explorer.mapLink(data.images.ids[number]),
-    explorer.starButton(number),
+    mapLink(data.images.ids[number]),
+    starButton(number),
     make("button", { disabled: at === 0, click: () => image.step(-1) }, "previous"),
     make("button", { disabled: at === found.length - 1, click: () => image.step(1) }, "next"),
   );
@@ -100,7 +100,7 @@ const showAsked = (number) => {
     const focused = place.contains(document.activeElement);
     const rank = explorer.space() && explorer.column(`${system.name}:rank@${explorer.space().name}`)?.values[number];
     const chosen = state.caption === system.name;
-    const ask = () => explorer.go({ caption: chosen ? "" : system.name, reference: null }, true);
+    const ask = () => go({ caption: chosen ? "" : system.name, reference: null }, true);
     place.replaceChildren();
     if (explorer.isWritten(system) && rank !== null) {
       const title = `rank of the image for this caption in ${explorer.space().name}`;
@@ -116,7 +116,7 @@ const showReferences = (number) => {
   const { image } = explorer;
   const { language } = data.images.references;
   const groups = new Map();
-  for (const reference of explorer.referencesOf(number)) {
+  for (const reference of referencesOf(number)) {
     const tongue = language ? language[reference] : "";
     groups.set(tongue, [...(groups.get(tongue) ?? []), reference]);
   }
@@ -137,7 +137,7 @@ const referenceButton = (reference) => {
   const text = data.images.references.text[reference];
   if (!explorer.space()) return text;
   const chosen = reference === state.reference;
-  const ask = () => explorer.go({ reference: chosen ? null : reference, caption: "" }, true);
+  const ask = () => go({ reference: chosen ? null : reference, caption: "" }, true);
   const attributes = { class: "reference", "aria-pressed": String(chosen), title: "show its neighbours", click: ask };
   return make("button", attributes, text);
 };

@@ -6,7 +6,7 @@ const CARDS = 48;
 const list = { shown: null };
 
 list.show = () => {
-  const found = explorer.selection();
+  const found = selection();
   const pages = Math.max(1, Math.ceil(found.length / CARDS));
   const page = Math.min(Math.max(state.page, 1), pages);
   const key = explorer.address({ image: null });
@@ -25,16 +25,16 @@ list.cardOf = (id) => document.querySelector(`.card[data-image="${CSS.escape(id)
 
 /** The page of the present state, `step` pages further. */
 list.turn = (step) => {
-  const pages = Math.max(1, Math.ceil(explorer.selection().length / CARDS));
+  const pages = Math.max(1, Math.ceil(selection().length / CARDS));
   const page = Math.min(Math.max(state.page + step, 1), pages);
-  explorer.go({ page });
+  go({ page });
   window.scrollTo(0, 0);
 };
 
 const bar = (count) => {
-  const sortBy = (name) => explorer.refine({ sort: name, down: firstIsWorst(name) });
-  const sort = explorer.columnMenu(state.sort, sortBy, "order of the data set", "Sort by");
-  const turn = () => explorer.refine({ down: !state.down });
+  const sortBy = (name) => refine({ sort: name, down: firstIsWorst(name) });
+  const sort = columnMenu(state.sort, sortBy, "order of the data set", "Sort by");
+  const turn = () => refine({ down: !state.down });
   const total = data.images.ids.length;
   return make(
     "div",
@@ -42,7 +42,7 @@ const bar = (count) => {
     make("p", { role: "status", class: "count" }, `${shown(count)} of ${shown(total)} images`),
     count ? explorer.exportMenu() : null,
     make("label", {}, "Sort by ", sort),
-    explorer.minusMenu(state.sort, sortBy, "Minus"),
+    minusMenu(state.sort, sortBy, "Minus"),
     state.sort && make("button", { click: turn }, state.down ? "↓ highest first" : "↑ lowest first"),
   );
 };
@@ -58,18 +58,18 @@ const card = (number) => {
   const column = explorer.column(state.sort);
   const badge = column && [`${column.label} ${explorer.valueOf(column, number)}`, make("small", {}, ` ${column.group}`)];
   const captions = sameCaptions(number).map((systems) => {
-    const names = systems.map((system) => [explorer.nameOf(system), " "]);
-    const caption = make("span", { class: "words" }, explorer.captionOf(systems[0], number));
+    const names = systems.map((system) => [nameOf(system), " "]);
+    const caption = make("span", { class: "words" }, captionOf(systems[0], number));
     return make("p", { class: "caption" }, make("span", { class: "system" }, names, wrongClaims(systems[0], number)), caption);
   });
-  const first = explorer.referencesOf(number)[0];
+  const first = referencesOf(number)[0];
   const reference =
     captions.length || first === undefined ? null : make("p", { class: "caption" }, data.images.references.text[first]);
   return make(
     "li",
     { class: `card ${id === state.at ? "pointed" : ""}`, "data-image": id },
-    explorer.openingPicture(number),
-    make("div", { class: "under" }, make("span", { class: "id" }, id), explorer.mapLink(id, -1), explorer.starButton(number)),
+    openingPicture(number),
+    make("div", { class: "under" }, make("span", { class: "id" }, id), mapLink(id, -1), starButton(number)),
     badge ? make("p", { class: "badge" }, badge) : null,
     captions,
     reference,
@@ -79,7 +79,7 @@ const card = (number) => {
 /** The shown systems, those together that wrote the same. */
 const sameCaptions = (number) => {
   const groups = new Map();
-  for (const system of explorer.shownSystems()) {
+  for (const system of shownSystems()) {
     const caption = data.images.captions[system.place][number];
     groups.set(caption, [...(groups.get(caption) ?? []), system]);
   }
@@ -87,7 +87,7 @@ const sameCaptions = (number) => {
 };
 
 /** The name of a system behind its colour. */
-explorer.nameOf = ({ colour, name }) => make("span", { class: "who" }, make("span", { class: `mark system-${colour}` }), name);
+const nameOf = ({ colour, name }) => make("span", { class: "who" }, make("span", { class: `mark system-${colour}` }), name);
 
 const wrongClaims = (system, number) => {
   const wrong = explorer.column(`${system.name}:wrong_claims`)?.values[number];

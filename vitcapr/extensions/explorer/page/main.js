@@ -57,7 +57,7 @@ const press = (event) => {
   const typing = event.target.closest?.("input, select, textarea");
   if (event.key === "Escape") {
     if (typing) typing.blur();
-    else if (state.image !== null) explorer.go({ image: null });
+    else if (state.image !== null) go({ image: null });
     return;
   }
   if (typing) return;
@@ -73,7 +73,7 @@ const press = (event) => {
     j: () => (inImage ? explorer.image.step(1) : list.turn(1)),
     k: () => (inImage ? explorer.image.step(-1) : list.turn(-1)),
     s: here === undefined ? null : () => explorer.turnStar(explorer.numberOf(here)),
-    m: here === undefined ? null : () => explorer.go({ view: "map", image: null, at: here }),
+    m: here === undefined ? null : () => go({ view: "map", image: null, at: here }),
     ArrowRight: inImage ? () => explorer.image.step(1) : null,
     ArrowLeft: inImage ? () => explorer.image.step(-1) : null,
   }[event.key];

@@ -28,11 +28,11 @@ map.show = async () => {
     map.strip = make("ul", { class: "thumbnails" });
     map.minus = make("span");
     map.draws = make("button", { "aria-pressed": "false", click: () => drawNext(true) }, "lasso");
-    const colourBy = (name) => explorer.go({ colour: name || "none" }, true);
+    const colourBy = (name) => go({ colour: name || "none" }, true);
     const button = (label, title, act) => make("button", { "aria-label": title, click: act }, label);
     const controls = [
       data.overview.spaces.length > 1 ? explorer.spaceMenu() : make("b", {}, space.name),
-      make("label", {}, "Colour ", explorer.columnMenu("", colourBy, "none", "Colour")),
+      make("label", {}, "Colour ", columnMenu("", colourBy, "none", "Colour")),
       map.minus,
       button("+", "Enlarge", () => zoomBy(1.5)),
       button("−", "Reduce", () => zoomBy(1 / 1.5)),
@@ -55,13 +55,13 @@ map.show = async () => {
     const menu = place.querySelector(`select[aria-label="${label}"]`);
     if (menu) [menu.value] = value.split(explorer.MINUS);
   }
-  map.minus.replaceChildren(explorer.minusMenu(coloured, (name) => explorer.go({ colour: name }, true), "Minus") ?? "");
+  map.minus.replaceChildren(minusMenu(coloured, (name) => go({ colour: name }, true), "Minus") ?? "");
   await report(space);
   drawMap();
 };
 
 /** A link to the map that marks an image there; nothing without a map. */
-explorer.mapLink = (id, tabindex = 0) =>
+const mapLink = (id, tabindex = 0) =>
   explorer.space() &&
   make("a", { href: explorer.address({ view: "map", image: null, at: id }), tabindex }, "on the map");
 
@@ -87,7 +87,7 @@ const drawMap = () => {
   [canvas.width, canvas.height] = [canvas.clientWidth * dense, canvas.clientHeight * dense];
   const brush = canvas.getContext("2d");
   brush.scale(dense, dense);
-  const chosen = new Set(explorer.selection());
+  const chosen = new Set(selection());
   const style = getComputedStyle(document.documentElement);
   const column = colouring();
   const scale = window.matchMedia("(prefers-color-scheme: dark)").matches ? DARK_SCALE : SCALE;
@@ -97,7 +97,7 @@ const drawMap = () => {
     content.images.forEach((image, place) => {
       if (chosen.has(image) !== wanted) return;
       const value = column?.values[image];
-      const plain = !wanted ? "--line" : !column ? "--good" : value === null ? "--faint" : null;
+      const plain = !wanted ? "--pale" : !column ? "--good" : value === null ? "--faint" : null;
       brush.fillStyle = plain ? style.getPropertyValue(plain) : scale[partOf(value, cuts)];
       brush.beginPath();
       brush.arc(...toScreen(content.places[place]), wanted ? size : size - 1, 0, 2 * Math.PI);
@@ -157,7 +157,7 @@ const legend = (column, cuts, scale) => {
     const range = low === high ? "" : ` to ${shown(high, column.places)}`;
     return make("span", { class: "who" }, swatch, `${shown(low, column.places)}${range}`);
   });
-  return [make("b", {}, explorer.columnTitle(column)), ...parts.filter(Boolean)];
+  return [make("b", {}, columnTitle(column)), ...parts.filter(Boolean)];
 };
 
 /** The column that colours: the chosen one, none, or at first a score of the last system that is not an oracle. */
@@ -169,7 +169,7 @@ const colouring = () => {
 
 /** How many images the filters and the lasso leave; the chosen image and those most similar to it, or the first. */
 const report = async (space) => {
-  const chosen = new Set(explorer.selection());
+  const chosen = new Set(selection());
   const here = map.content.images.filter((image) => chosen.has(image));
   const from = state.at === null ? undefined : explorer.numberOf(state.at);
   const similar = from === undefined ? null : await explorer.similarImages(space, from);
@@ -187,7 +187,7 @@ const report = async (space) => {
 const pictureOfPoint = (image) => {
   const point = map.content.images.indexOf(image);
   const [on, off] = [() => pointAt(point), () => pointAt(null)];
-  const item = make("li", { pointerenter: on, pointerleave: off, focusin: on, focusout: off }, explorer.openingPicture(image));
+  const item = make("li", { pointerenter: on, pointerleave: off, focusin: on, focusout: off }, openingPicture(image));
   item.place = point;
   return item;
 };
@@ -209,7 +209,7 @@ const pointAt = (place) => {
   map.tip.replaceChildren(
     explorer.picture(number, ""),
     make("p", {}, make("b", {}, data.images.ids[number]), " ", explorer.altOf(number)),
-    column ? make("p", {}, `${explorer.columnTitle(column)}: ${explorer.valueOf(column, number)}`) : "",
+    column ? make("p", {}, `${columnTitle(column)}: ${explorer.valueOf(column, number)}`) : "",
   );
   const [x, y] = toScreen(map.content.places[place]);
   const left = x > map.canvas.clientWidth / 2;
@@ -223,12 +223,12 @@ const enclose = () => {
   const corners = map.line;
   map.line = null;
   drawNext(false);
-  explorer.refine({ lasso: corners.length > 2 ? explorer.lasso.written(corners, map.space) : "" });
+  refine({ lasso: corners.length > 2 ? explorer.lasso.written(corners, map.space) : "" });
   drawMap();
 };
 
 const openPoint = () => {
-  if (map.at !== null) explorer.go({ image: data.images.ids[map.content.images[map.at]] });
+  if (map.at !== null) go({ image: data.images.ids[map.content.images[map.at]] });
 };
 
 const zoomBy = (factor, x = 0, y = 0) => {
@@ -296,7 +296,7 @@ const listen = (canvas) => {
     if (moved > 5) return;
     pointAt(nearestPoint(...offset(event), NEAR));
     if (map.image() === state.at) return openPoint();
-    explorer.go({ at: map.image() ?? null }, true);
+    go({ at: map.image() ?? null }, true);
   });
   canvas.addEventListener("pointercancel", () => (from = map.line = null));
   canvas.addEventListener("pointerleave", () => from ?? pointAt(null));

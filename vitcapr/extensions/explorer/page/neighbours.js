@@ -13,7 +13,7 @@ explorer.space = () => {
 
 explorer.spaceMenu = () => {
   const options = data.overview.spaces.map(({ name }) => [name, name]);
-  return explorer.menu("Retrieval model", options, (space) => explorer.go({ space }, true), explorer.space().name);
+  return explorer.menu("Retrieval model", options, (space) => go({ space }, true), explorer.space().name);
 };
 
 /** The systems whose captions a retrieval model embedded. */
@@ -41,7 +41,7 @@ explorer.neighbours.show = async (place, number, reference, system) => {
       : data.images.references.text[reference];
   const subject = make("span", {}, text === null ? "the image" : `“${text}”`);
   const title = make("h3", { tabindex: "-1" }, "Neighbours of ", subject, " in the space of ", explorer.spaceMenu());
-  const back = () => explorer.go({ reference: null, caption: "" }, true);
+  const back = () => go({ reference: null, caption: "" }, true);
   if (text !== null) title.append(" ", make("button", { click: back }, "ask with the image"));
   place.replaceChildren(title);
   const found = system
@@ -90,13 +90,13 @@ const match = (image, [, cosine], rank, right, text) => {
   const title = right ? `true match, rank ${rank}` : rank === 1 ? "first match, wrong" : "nearest wrong match";
   const verdict = make("p", { class: "verdict" }, right ? "✓ " : "✗ ", title, cosineOf(cosine));
   const caption = text === null ? null : make("figcaption", {}, text);
-  return make("figure", { class: `match ${right ? "right" : "wrong"}` }, verdict, explorer.openingPicture(image), caption);
+  return make("figure", { class: `match ${right ? "right" : "wrong"}` }, verdict, openingPicture(image), caption);
 };
 
 const thumbnails = (images, own) => {
   const items = images.map(([image, cosine]) => {
     const [verdict, mark] = own === null ? ["", ""] : image === own ? ["right", "✓ "] : ["wrong", "✗ "];
-    return make("li", { class: verdict }, explorer.openingPicture(image), cosineOf(cosine, mark));
+    return make("li", { class: verdict }, openingPicture(image), cosineOf(cosine, mark));
   });
   return make("ol", { class: "thumbnails" }, items);
 };

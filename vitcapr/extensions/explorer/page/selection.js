@@ -7,11 +7,11 @@ let texts = null;
 const searched = () => {
   if (texts) return texts;
   const { captions, references, ids } = data.images;
-  const systems = explorer.shownSystems();
+  const systems = shownSystems();
   const searchable = (lines) => lines.join("\n").toLowerCase();
   texts = {
     captions: ids.map((_, number) => searchable(systems.map(({ place }) => captions[place][number] ?? ""))),
-    references: ids.map((_, number) => searchable(explorer.referencesOf(number).map((one) => references.text[one]))),
+    references: ids.map((_, number) => searchable(referencesOf(number).map((one) => references.text[one]))),
   };
   return texts;
 };
@@ -20,7 +20,7 @@ let hidden = "";
 let last = { key: null, found: [] };
 
 /** The numbers of the images that fit, sorted. Images without a value of the sorting column come last. */
-explorer.selection = () => {
+const selection = () => {
   const { words, where, conditions, sort, down, lasso, stars } = state;
   if (hidden !== String(state.hidden)) {
     hidden = String(state.hidden);

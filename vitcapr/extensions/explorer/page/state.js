@@ -71,7 +71,7 @@ explorer.address = (changes) => {
 };
 
 /** Show another state. Filters replace the entry of the browser's history; views and images add one. */
-explorer.go = (changes, replace = false) => {
+const go = (changes, replace = false) => {
   const address = explorer.address(changes);
   if (address === (location.hash || "#")) return;
   if (replace) location.replace(address);
@@ -79,4 +79,4 @@ explorer.go = (changes, replace = false) => {
 };
 
 /** Filter or sort otherwise: back on the first page. */
-explorer.refine = (changes) => explorer.go({ page: 1, ...changes }, true);
+const refine = (changes) => go({ page: 1, ...changes }, true);

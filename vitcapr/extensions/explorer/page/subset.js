@@ -17,7 +17,7 @@ subset.mean = (values) => {
 
 /** The scores that are means over images, by their label: the numbers of each system or model by its name. */
 const groups = () => {
-  const shown = new Set(explorer.shownSystems().map(({ name }) => name));
+  const shown = new Set(shownSystems().map(({ name }) => name));
   const found = new Map();
   for (const column of explorer.columns.filter(({ mean, group }) => mean && (mean === "rank" || shown.has(group)))) {
     const label = column.mean === "rank" ? "I→T R@1" : column.label;
@@ -42,7 +42,6 @@ const cell = (one, first, images) => {
 };
 
 subset.show = () => {
-  const { table, selection } = explorer;
   const [place, images] = [find("subset"), selection()];
   const summary = place.querySelector("summary") ?? make("summary");
   summary.textContent = `Scores of these ${shown(images.length)} images`;
@@ -56,7 +55,7 @@ subset.show = () => {
   }
   const tables = [...kinds.values()].map((rows) => {
     const lines = rows.map(([label, several]) => [label, ...several.map((one) => cell(one, several[0], images))]);
-    return table(["", ...rows[0][1].map(({ group }) => group)], lines);
+    return explorer.table(["", ...rows[0][1].map(({ group }) => group)], lines);
   });
   const note = `Means over the images, with 95 % intervals by the normal approximation, and paired differences from the first column; no interval below ${FEWEST} images. A filter by a score moves the mean of this score. At most ${MOST} systems: hide others among the filters.`;
   details.replaceChildren(summary, ...(images.length ? tables : []), make("p", { class: "note" }, note));

@@ -29,7 +29,7 @@ const wrongWord = (word, truth) =>
   make("span", { class: "false", tabindex: 0, role: "note", "aria-label": `${word}: ${truth}`, "data-truth": truth }, word);
 
 /** The caption of a system in elements; words that its reranking added are marked, and wrong ones. */
-explorer.captionOf = (system, number) => {
+const captionOf = (system, number) => {
   const caption = data.images.captions[system.place][number];
   if (caption === null) return [make("span", { class: "faint" }, "no caption")];
   if (caption === "") return [make("span", { class: "faint" }, "an empty caption")];
