@@ -14,8 +14,7 @@ explorer.captionBlock = (system, number) => {
   const attributes = { class: `system system-${system.colour}`, "aria-label": system.name };
   const block = make("section", attributes, title, caption, ask, more);
   if (data.images.captions[system.place][number] !== null)
-    explorer
-      .load(detailsKey(system.place, number))
+    explorer.load(detailsKey(system.place, number))
       .then(async (content) => {
         const details = content.images[number % data.overview.part];
         if (!details) return;

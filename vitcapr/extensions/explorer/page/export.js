@@ -21,8 +21,7 @@ const exportFile = (system) => {
 /** COCO's format of results, without the images that the system did not caption. */
 const cocoResults = (system) => {
   const { ids, captions } = data.images;
-  return explorer
-    .selection()
+  return selection()
     .filter((number) => captions[system.place][number] !== null)
     .map((number) => ({ image_id: ids[number], caption: captions[system.place][number] }));
 };
