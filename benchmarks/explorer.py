@@ -145,7 +145,7 @@ def opened(folder: Path) -> dict[str, float] | None:
             ready = WebDriverWait(driver, 60, 0.01).until(lambda one: one.execute_script(READY))
             times.setdefault("ready", []).append(float(ready))
             column = driver.execute_script("return explorer.columns[0].name")
-            image = driver.execute_script("return explorer.data.images.ids.at(-1)")
+            image = driver.execute_script("return data.images.ids.at(-1)")
             for name, state, selector in (
                 ("filter by a word", {"words": "red"}, ".card"),
                 ("sort", {"sort": column}, ".badge"),

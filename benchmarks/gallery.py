@@ -25,8 +25,8 @@ WIDTH = 1000
 _GAP = 20
 """White lines between two rows of a figure of examples."""
 WORD = """
-const [number] = explorer.selection();
-location.hash = explorer.address({ image: explorer.data.images.ids[number] });
+const [number] = selection();
+location.hash = explorer.address({ image: data.images.ids[number] });
 """
 
 
@@ -53,7 +53,7 @@ def photograph(driver: Any, target: Path, height: int) -> None:
     clip = {"x": 0, "y": 0, "width": 1240, "height": height, "scale": 1}
     taken = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
     target.write_bytes(base64.b64decode(taken["data"]))
-    Image.open(target).convert("RGB").quantize(192).save(target, optimize=True)
+    Image.open(target).convert("RGB").quantize(256, kmeans=3).save(target, optimize=True)
 
 
 def photograph_pages() -> None:
@@ -75,7 +75,9 @@ def photograph_pages() -> None:
         driver.get(f"{address}#if=1~~attention, beam:wrong_claims")
         until(driver, lambda: driver.execute_script("return document.documentElement.dataset.ready"))
         driver.execute_script(WORD)
-        word = until(driver, lambda: driver.find_elements("css selector", ".system .word.attended.false"))[0]
+        word = until(driver, lambda: driver.find_elements("css selector", ".system:first-child .word.attended.false"))[
+            -1
+        ]
         driver.execute_script("arguments[0].focus({ preventScroll: true })", word)
         until(driver, lambda: driver.find_elements("css selector", "#image .light-scale"))
         photograph(driver, IMAGES / "explorer.png", 640)

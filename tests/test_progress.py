@@ -20,10 +20,12 @@ def test_a_terminal_wraps_lines_under_their_last_column(monkeypatch: pytest.Monk
     lines = ["  name    one two three four", "a sentence of more than a line", "/a-path/that-has-more-characters"]
     print_lines(*lines, stream=stream)
     assert stream.getvalue().splitlines() == lines
-    stream = StringIO()
-    stream.isatty = lambda: True  # type: ignore[method-assign]
-    print_lines(*lines, stream=stream)
-    assert stream.getvalue().splitlines() == [
+    terminal, pipe = StringIO(), StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    print_lines(*lines, stream=terminal, width=90)
+    print_lines(*lines, stream=pipe, width=24)
+    assert terminal.getvalue() == pipe.getvalue()
+    assert pipe.getvalue().splitlines() == [
         *("  name    one two three", "          four"),
         *("a sentence of more than", "  a line", "/a-path/that-has-more-characters"),
     ]

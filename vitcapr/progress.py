@@ -40,18 +40,21 @@ def format_bytes(count: int) -> str:
     return f"{count} B"
 
 
-def print_lines(*texts: object, stream: TextIO | None = None) -> None:
+def print_lines(*texts: object, stream: TextIO | None = None, width: int | None = None) -> None:
     """Print texts for people, with control characters as escapes: names of files, images and authors may stand in them.
 
-    A terminal gets them wrapped at spaces, under the start of their last column: what follows two
-    spaces. A pipe or a file gets them as they are.
+    Lines are wrapped at spaces, under the start of their last column: what follows two spaces.
+
+    Args:
+        width: columns of a pipe or a file, by default without a limit; a terminal has its own.
     """
     stream = stream or sys.stdout
-    width = shutil.get_terminal_size().columns
+    if stream.isatty():
+        width = shutil.get_terminal_size().columns
     for line in printable("\n".join(map(str, texts))).split("\n") if texts else ():
-        column = re.match(r".*\S {2,}(?=\S)| *", line)
-        indent = column.end() if column and 0 < column.end() <= width // 2 else 2
-        if stream.isatty():
+        if width is not None:
+            column = re.match(r".*\S {2,}(?=\S)| *", line)
+            indent = column.end() if column and 0 < column.end() <= width // 2 else 2
             line = textwrap.fill(
                 line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
             )

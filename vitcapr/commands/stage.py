@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,8 @@ from vitcapr.pipeline.stage import Parameter, Role, Stage, each_stage, find_stag
 from vitcapr.progress import print_lines
 
 _FORM: dict[Any, str] = {None: "", list: ", as a list", dict: ", by their names"}
+_WIDTH = 100
+"""Columns of help that is not read in a terminal."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -21,14 +24,14 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(message, where=self.prog, remedy=f"{self.prog} --help lists the keys of a job")
 
     def print_help(self, file: Any = None) -> None:
-        print_lines(self.format_help(), stream=file)
+        print_lines(self.format_help(), stream=file, width=_WIDTH)
 
 
 def app() -> None:
     """Run a stage, or list all."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
-        print_lines(listing())
+        print_lines(listing(), width=_WIDTH)
     elif arguments == ["--markdown"]:
         print(stages_page(), end="")
     else:
@@ -40,7 +43,8 @@ def app() -> None:
 def parser(stage: Stage) -> argparse.ArgumentParser:
     """Return the parser of the words after the name of the stage."""
     keys = "\n".join(f"  {name:18}{_explained(each)}" for name, each in stage.options.items())
-    about = f"{inspect.getdoc(stage.function)}\n\nkeys of a job:\n{keys}"
+    text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(stage.function) or "")
+    about = f"{text}\n\nkeys of a job:\n{keys}"
     raw = argparse.RawDescriptionHelpFormatter
     made = _Parser(f"vitcapr stage {stage.name}", description=about, allow_abbrev=False, formatter_class=raw)
     made.add_argument("--job", required=True, help="its keys as JSON, or the path of a JSON file with them")

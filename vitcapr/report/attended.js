@@ -1,7 +1,19 @@
 "use strict";
 // Where a captioner looked at a word: light falls on the photograph, and a line encloses half of it. One scale serves
 // all words of a caption. A caption plays word by word. The explorer, the first page and the page of vitcapr serve share
-// this script; report/attended.py draws the same light in figures.
+// this script, and how it makes elements; report/attended.py draws the same light in figures.
+
+/** An element with attributes, listeners (functions) and children. A text child is text, never HTML. */
+const make = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  if (tag === "button") element.type = "button"; // None sends a form.
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+};
 
 const attended = {};
 const LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -18,8 +30,6 @@ attended.scaled = (grid, multiples) => ({ grid, multiples, full: Math.max(LEAST_
 attended.decoded = ({ grid, weights, peaks }) =>
   attended.scaled(grid, weights.map((text, place) =>
     Array.from(text, (character) => (peaks[place] * LEVELS.indexOf(character)) / (LEVELS.length - 1))));
-
-attended.clear = (canvas) => canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
 
 /** For each sample along an axis the two nearest patches, and the share of the second. */
 const between = (patches) =>
@@ -63,16 +73,17 @@ const trace = (light, level, brush) => {
     }
 };
 
-/** Draw the attention of a word on a canvas that lies over the picture. */
+/** Draw the attention of a word on a canvas that lies over the picture, or of none. */
 attended.draw = (canvas, { grid, multiples, full }, place) => {
+  const brush = canvas.getContext("2d");
+  brush.clearRect(0, 0, canvas.width, canvas.height);
+  if (place === null) return;
   const light = smooth(grid, multiples[place]);
   const [width, height] = [light[0].length, light.length];
   const samples = new ImageData(width, height);
   light.flat().forEach((value, at) => (samples.data[4 * at + 3] = Math.round(255 * DUSK * (1 - Math.sqrt(Math.min(value / full, 1))))));
-  const small = Object.assign(document.createElement("canvas"), { width, height });
+  const small = make("canvas", { width, height });
   small.getContext("2d").putImageData(samples, 0, 0);
-  const brush = canvas.getContext("2d");
-  attended.clear(canvas);
   brush.drawImage(small, 0, 0, canvas.width, canvas.height);
   const line = new Path2D();
   trace(light, halfLevel(light), line);
@@ -96,19 +107,9 @@ attended.described = ({ grid: [height, width], multiples }, place) => {
   return `it looked most at ${where}, ${peak.toFixed(1)} times the even share`;
 };
 
-/** The scale of a caption's light, in multiples of the even share. */
-attended.legend = ({ full }) => {
-  const bar = Object.assign(document.createElement("i"), { className: "light" });
-  const [grey, middle] = [255 * (1 - DUSK), 255 * (1 - DUSK / 2)]; // light is half at a quarter of the scale
-  bar.style.cssText = "border: 1px solid #767676; display: inline-block; height: .6em; margin: 0 .3em; width: 2.5em";
-  const legend = document.createElement("span");
-  legend.className = "light-scale";
-  const half = bar.cloneNode();
-  half.style.background = `linear-gradient(90deg, rgb(${grey} ${grey} ${grey}), rgb(${middle} ${middle} ${middle}))`;
-  bar.style.background = `linear-gradient(90deg, rgb(${middle} ${middle} ${middle}), #fff)`;
-  legend.append("0", half, (full / 4).toFixed(1), bar, `${full.toFixed(1)} × the even share`);
-  return legend;
-};
+/** The scale of a caption's light, in multiples of the even share; it is half lit at a quarter of the scale. */
+attended.legend = ({ full }) =>
+  make("span", { class: "light-scale" }, "0", make("i"), (full / 4).toFixed(1), make("i"), `${full.toFixed(1)} × the even share`);
 
 /**
  * The words of a caption, buttons: `look(place)` shows the word that is pointed at or has the focus, `look(null)` none.
@@ -139,10 +140,10 @@ attended.words = (words, look) => {
 };
 
 /**
- * The words of a caption, buttons, play one after the other: `look(place)` shows a word, `look(null)` none. The button
- * and the key "p" start and pause it. There is no button for who asks for reduced motion. Returns how to play.
+ * A button that plays the words of a caption one after the other: `look(place)` shows a word, `look(null)` none. The key
+ * "p" starts and pauses it as well. The button is hidden from who asks for reduced motion.
  */
-attended.player = (button, words, look) => {
+attended.player = (words, look) => {
   let [at, timer] = [0, null];
   const label = (plays) => (button.textContent = plays ? "❚❚ pause" : "▶ play");
   const pause = () => (clearTimeout(timer), (timer = null), label(false));
@@ -152,17 +153,17 @@ attended.player = (button, words, look) => {
     if (at++ < words.length && button.isConnected) timer = setTimeout(step, 1000 * SECONDS);
     else [at] = [0, pause()];
   };
-  const play = () => {
+  const turn = () => {
+    if (timer) return pause();
     if (CALM.matches || words.length === 0) return;
     if (attended.pause !== pause) attended.pause?.();
-    [attended.pause, attended.turn] = [pause, () => (timer ? pause() : play())];
+    [attended.pause, attended.turn] = [pause, turn];
     label(true);
     step();
   };
-  button.hidden = CALM.matches;
+  const button = make("button", { class: "play", title: "p pauses", hidden: CALM.matches, click: turn });
   label(false);
-  button.addEventListener("click", () => (timer ? pause() : play()));
-  return play;
+  return button;
 };
 document.addEventListener("keydown", (event) => {
   if (event.key === "p" && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest("input, select"))

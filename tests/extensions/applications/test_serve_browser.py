@@ -88,7 +88,7 @@ def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage)
     ]
     assert len(texts(page, "#others li")) == 1
     assert not any(darkness(page))
-    assert not page.find_element("css selector", "#play").is_displayed()
+    assert not page.find_element("css selector", ".play").is_displayed()
     assert len(page.find_elements("css selector", "#nearest img")) == len(expected["nearest"])
     ActionChains(page).move_to_element(words[1]).perform()
     until(page, lambda: any(darkness(page)))
@@ -108,9 +108,9 @@ def test_a_caption_plays_by_itself_and_pauses(page: Any) -> None:
     upload(page, Path("photos/photo 07.png"))
     until(page, lambda: texts(page, "#caption .played"))
     ActionChains(page).send_keys("p").perform()
-    assert texts(page, "#play") == ["▶ play"]
+    assert texts(page, ".play") == ["▶ play"]
     ActionChains(page).send_keys("p").perform()
-    until(page, lambda: texts(page, "#play") == ["❚❚ pause"])
+    until(page, lambda: texts(page, ".play") == ["❚❚ pause"])
 
 
 def test_samples_are_one_click_away_and_several_files_are_said(page: Any) -> None:

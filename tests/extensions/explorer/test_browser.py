@@ -145,7 +145,7 @@ def test_filter_by_words(page: Page) -> None:
         words.clear()
         words.send_keys(phrase)
         page.shows("i1")
-    page.run("explorer.refine({ where: 'captions' })")
+    page.run("refine({ where: 'captions' })")
     page.until(lambda: "No image fits." in page.one("#list").text)
     page.one(".empty button").click()
     page.until(lambda: len(page.shown) == IMAGES)
@@ -177,15 +177,15 @@ def test_a_histogram_counts_the_images_that_the_other_filters_leave(page: Page) 
         return [...Array(40).keys()].map((bar) => [...Array(height).keys()].filter(
             (y) => brush.getImageData((bar + 0.5) * width / 40, y, 1, 1).data[3]).length);
     """
-    page.run("explorer.refine({ conditions: [{ name: 'attention, beam:cider', low: null, high: null }] })")
+    page.run("refine({ conditions: [{ name: 'attention, beam:cider', low: null, high: null }] })")
     page.until(lambda: page.one(".axis").text.split("\n")[0] == "25.00")
     assert page.one(".axis").text.splitlines() == ["25.00", "highest bar: 1 of 6 images", "400.00"]
     heights = page.run(bars)
     assert (sum(map(bool, heights)), len(set(heights))) == (6, 2)
-    page.run("explorer.refine({ words: 'wat' })")
+    page.run("refine({ words: 'wat' })")
     page.until(lambda: "of 2 images" in page.one(".axis").text)
     assert sum(map(bool, page.run(bars))) == 2
-    page.run("explorer.refine({ words: '', conditions: [{ name: 'attention, beam:cider', low: 300, high: null }] })")
+    page.run("refine({ words: '', conditions: [{ name: 'attention, beam:cider', low: 300, high: null }] })")
     page.until(lambda: "of 6 images" in page.one(".axis").text)
 
 
@@ -204,6 +204,7 @@ def test_sort_by_a_score_and_by_the_difference_of_two_systems(page: Page) -> Non
 
 def test_scores_of_what_the_filters_leave(page: Page) -> None:
     page.one("#subset summary").click()
+    page.one("#subset tbody tr")
     rows = {row.find_element("css selector", "th").text: row for row in page.all("#subset tbody tr")}
     cells = {name: [cell.text for cell in row.find_elements("css selector", "td")] for name, row in rows.items()}
     # CIDEr of beam is 100, 200, 300, 50, 25, 400, of greedy 50 to 300: six images have no interval.
@@ -213,7 +214,7 @@ def test_scores_of_what_the_filters_leave(page: Page) -> None:
     assert page.one("#subset summary").text == "Scores of these 1 images"
     assert page.one("#subset tbody td").text == "300.00"
     values = [1.0, 2, 4, 8, 3, 5, 7, 2, 9, 4, 6, 1]
-    found = page.run("return explorer.subset.mean(arguments[0])", values)
+    found = page.run("return subset.mean(arguments[0])", values)
     error = 1.96 * np.std(values, ddof=1) / np.sqrt(12)
     assert [found[key] for key in ("mean", "low", "high")] == pytest.approx(
         [np.mean(values), np.mean(values) - error, np.mean(values) + error]
@@ -315,7 +316,7 @@ def test_keys(page: Page) -> None:
     assert page.run(active).get_attribute("id") == "words"
     page.press("fish", Keys.ESCAPE)
     page.shows("i2")
-    page.run("explorer.filters.reset()")
+    page.run("filters.reset()")
     page.until(lambda: len(page.shown) == IMAGES)
     page.run("document.querySelector('.card > .picture').focus()")
     page.press(Keys.ARROW_RIGHT, Keys.ENTER)
@@ -421,7 +422,7 @@ def test_the_map(page: Page) -> None:
     page.one(".card[data-image=i3] .under a").click()  # From the list to the map and back.
     page.until(lambda: len(page.all("#map .thumbnails img")) == 6)
     assert page.all("#map .thumbnails a")[0].get_attribute("aria-label").startswith("Open image i3:")
-    assert len(page.run("return explorer.map.near")) == 6
+    assert len(page.run("return map.near")) == 6
     page.one("#views a").click()
     page.until(lambda: page.all(".card.pointed"))
     assert page.one(".card.pointed").get_attribute("data-image") == "i3"
@@ -436,7 +437,7 @@ def test_a_lasso_on_the_map_filters_the_images(page: Page) -> None:
 
     page.open("#view=map")
     canvas = page.one("#map canvas")
-    places = page.run("return explorer.data['map-0'].places.map(toScreen)")
+    places = page.run("return data['map-0'].places.map(toScreen)")
     width, height = canvas.size["width"], canvas.size["height"]
     middle = sum(sorted(x for x, _ in places)[2:4]) / 2
     corners = [(9, 9), (middle, 9), (middle, height - 9), (9, height - 9)]  # The sheet has round corners.
@@ -469,16 +470,16 @@ def test_many_images_come_in_pages(page: Page) -> None:
     """The state of 5,000 images in the same page: the number of cards does not grow."""
     page.run(
         """
-        const { images } = explorer.data;
+        const { images } = data;
         for (let number = images.ids.length; number < 5000; number++) {
           images.ids.push(`more${number}`);
           images.pictures.push(false);
           images.sizes.push([1, 1]);
           for (const captions of images.captions) captions.push("a thing");
-          explorer.referencesOf(0).length && references.push([]);
+          referencesOf(0).length && references.push([]);
           for (const column of explorer.columns) column.values.push(number);
         }
-        explorer.refine({ sort: "attention, beam:cider", down: true });
+        refine({ sort: "attention, beam:cider", down: true });
         """
     )
     page.until(lambda: page.shown[:1] == ["more4999"])

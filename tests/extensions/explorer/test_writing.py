@@ -117,6 +117,7 @@ def test_marks_have_a_contrast_of_3_and_text_of_4_5_in_both_modes() -> None:
     for mode, scale in zip((light, dark), scales, strict=True):
         assert min(contrast(mark, mode["paper"]) for mark in (*scale, *systems)) >= 3
         for back in (mode["paper"], mode["card"]):
+            assert contrast(mode["pale"], back) >= 3
             assert min(contrast(mode[text], back) for text in ("ink", "faint", "good", "bad", "false")) >= 4.5
 
 

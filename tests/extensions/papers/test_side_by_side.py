@@ -54,7 +54,8 @@ def test_this_build_is_listed_under_the_papers_row(paper: Published) -> None:
     ]
     assert ["this build", "mine/beam", "30.0 (29.0-31.0)", "-", "-"] in shown
     assert [row[0] for row in shown] == [*["paper", "this build"] * 4, "this build", *["literature"] * 3]
-    assert "Protocol of this build: tok:ptb." in table.caption
+    assert "This build: tokens of the Penn Treebank." in table.caption
+    assert table.notes[table.rows[1][-1].notes[0] - 1] == "Protocol: tok:ptb"
 
 
 def test_notes_are_numbered_where_they_stand(paper: Published) -> None:

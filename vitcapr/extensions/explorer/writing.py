@@ -15,7 +15,7 @@ import pandas as pd
 from vitcapr.data.images import BadImage, ImageSource, thumbnail
 from vitcapr.errors import UserError
 from vitcapr.extensions.explorer.contents import Contents
-from vitcapr.formats.page import COLOURS
+from vitcapr.formats.page import COLOURS, STYLE
 from vitcapr.progress import Reporter
 from vitcapr.report.attended import SCRIPT
 from vitcapr.workers import usable_cores
@@ -37,7 +37,7 @@ def write_explorer(folder: Path, contents: Contents, report: Reporter, first_pag
         first_page: the address of the experiment's first page, as seen from the folder.
     """
     with _replaced(folder) as new:
-        for file in (*PAGE.iterdir(), SCRIPT, COLOURS):
+        for file in (*PAGE.iterdir(), SCRIPT, COLOURS, STYLE):
             shutil.copyfile(file, new / file.name)
         overview, images = contents.overview(), contents.images()
         images["pictures"] = _write_pictures(new / "pictures", contents.gallery.images, report)

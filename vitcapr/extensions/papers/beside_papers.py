@@ -145,7 +145,7 @@ def hard_negatives(published: Published, builds: Sequence[BuildRow], measured: M
 
     shown = [build for build in builds if _MAIN in build.scores and not build.variant]
     by_place = {(build.split, build.key): build for build in shown}
-    line_of = build_lines(shown, asked.metrics, "")
+    line_of = build_lines(shown, asked.metrics, "", notes)
     for build in shown:
         lines.append(line_of(build))
         plain = by_place.get((build.split, build.key.removesuffix(WITH_THEM)))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from vitcapr.extensions.papers.protocols import in_words
 from vitcapr.extensions.papers.published import Number, Published, PublishedRow, PublishedTable
 from vitcapr.formats.tables import NOTHING, Cell, Notes, Table
 from vitcapr.formats.tables import row as table_row
@@ -122,7 +123,7 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
     if asked.only_named:
         named = {row.build for row in asked.rows}
         shown = [row for row in shown if row.key in named or not row.key]
-    line_of = build_lines(shown, asked.metrics, asked.dataset)
+    line_of = build_lines(shown, asked.metrics, asked.dataset, notes)
 
     lines, placed = [], []
     for row in asked.rows:
@@ -156,14 +157,13 @@ def headings(metrics: Sequence[str]) -> tuple[str, ...]:
 
 
 def caption(published: Published, asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
-    """Return the caption that explains the numbers of the table, with the protocols of this build."""
+    """Return the caption that explains the numbers of the table and how this build scored."""
     unscaled = "bits" if any("information" in metric for metric in asked.metrics) else "lengths and ranks"
     parts = [f"Scores times 100, {unscaled} as they are; in parentheses 95 % intervals, by resampling images."]
-    protocols = dict.fromkeys(
-        row.protocols[metric] for row in shown for metric in row.protocols if metric in asked.metrics
-    )
+    protocols = [row.protocols[metric] for row in shown for metric in row.protocols if metric in asked.metrics]
     if protocols:
-        parts.append(f"Protocol of this build: {'; '.join(protocols)}.")
+        words = in_words(protocols)
+        parts.append(f"This build: {words or 'see the notes'}.")
         elsewhere = sorted({row.dataset for row in shown} - {asked.dataset})
         if published.any_data_stands_in and elsewhere:
             parts.append(
@@ -172,7 +172,7 @@ def caption(published: Published, asked: PublishedTable, shown: Iterable[BuildRo
             )
     else:
         parts.append(f"This build has no run on {asked.dataset} here.")
-    parts.append("The paper's and the literature's protocols are in the notes, so far as they are known.")
+    parts.append("The notes have the exact protocols, those of the paper and the literature where they are known.")
     return " ".join(parts)
 
 
@@ -197,11 +197,11 @@ def published_line(
 
 
 def build_lines(
-    shown: Sequence[BuildRow], metrics: Sequence[str], dataset: str
+    shown: Sequence[BuildRow], metrics: Sequence[str], dataset: str, notes: Notes
 ) -> Callable[[BuildRow], tuple[Cell, ...]]:
     """Return a function from a row to its cells, as :func:`published_line`.
 
-    Another data set is named, and the split if there are several.
+    Another data set is named, and the split if there are several. The notes have the protocols.
     """
     several = len({row.split for row in shown}) > 1
 
@@ -211,6 +211,8 @@ def build_lines(
         scores = {
             metric: COLUMNS[metric].cell(row.scores[metric]._asdict()) for metric in row.scores if metric in metrics
         }
-        return table_row(BUILD, name, *(scores.get(metric, NOTHING) for metric in metrics), f"{row.split} split")
+        protocols = dict.fromkeys(row.protocols[metric] for metric in metrics if metric in row.protocols)
+        origin = Cell(f"{row.split} split", notes=tuple(notes.number(f"Protocol: {one}") for one in protocols))
+        return table_row(BUILD, name, *(scores.get(metric, NOTHING) for metric in metrics), origin)
 
     return line

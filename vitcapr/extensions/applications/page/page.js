@@ -10,17 +10,6 @@ function say(text, bad = false) {
   find("#status").classList.toggle("bad", bad);
 }
 
-function element(name, text, className = "") {
-  const made = document.createElement(name);
-  made.textContent = text;
-  made.className = className;
-  return made;
-}
-
-function likelihood(word) {
-  return `“${word.word}”: probability ${(100 * Math.exp(word.log_prob)).toFixed(0)} %`;
-}
-
 function show(result) {
   const { words } = result;
   const canvas = find("#picture canvas");
@@ -31,24 +20,19 @@ function show(result) {
   );
   const invitation = explained ? "Hover over a word, or tap it, to see where the captioner looked." : "This captioner does not say where it looked.";
   const look = (place) => {
-    find("#hint").textContent = place === null ? invitation : likelihood(words[place]);
+    const { word, log_prob } = words[place] ?? {};
+    find("#hint").textContent = word === undefined ? invitation : `“${word}”: probability ${(100 * Math.exp(log_prob)).toFixed(0)} %`;
     if (!explained) return;
-    attended.clear(canvas);
-    if (place === null) return;
     attended.draw(canvas, attention, place);
-    find("#hint").append(`; ${attended.described(attention, place)}. `, attended.legend(attention));
+    if (place !== null) find("#hint").append(`; ${attended.described(attention, place)}. `, attended.legend(attention));
   };
   const pin = (place) => {
     pinned = place;
     buttons.forEach((button, other) => button.setAttribute("aria-pressed", String(other === place)));
     look(place);
   };
-  const buttons = words.map((word, place) => {
-    const button = element("button", word.word);
-    button.type = "button";
-    button.addEventListener("click", () => pin(pinned === place ? null : place));
-    return button;
-  });
+  const buttons = words.map(({ word }, place) =>
+    make("button", { class: "word", click: () => pin(pinned === place ? null : place) }, word));
   attended.words(buttons, (place) => look(place ?? pinned));
   find("#caption").replaceChildren(...buttons.flatMap((button) => [button, " "]));
   if (words.length === 0) find("#caption").textContent = "(the captioner wrote no word)";
@@ -63,21 +47,14 @@ function show(result) {
   list("#nearest", result.nearest.map((one) => [one.caption, `cosine ${one.cosine.toFixed(2)} · ${one.image}`, one.thumbnail]));
   find("#result").hidden = false;
   pin(null);
-  const play = find("#play").cloneNode();
-  find("#play").replaceWith(play);
-  const start = attended.player(play, buttons, look);
-  if (explained) start();
-  else play.hidden = true;
+  find("#player").replaceChildren(explained ? attended.player(buttons, look) : "");
+  find("#player .play")?.click();
 }
 
 function list(selector, rows) {
   find(selector).hidden = rows.length === 0;
-  find(`${selector} ol`).replaceChildren(...rows.map(([text, number, thumbnail]) => {
-    const item = element("li", `${text} `);
-    item.append(element("span", number, "number"));
-    if (thumbnail) item.prepend(Object.assign(new Image(48, 48), { src: thumbnail, alt: "" }));
-    return item;
-  }));
+  find(`${selector} ol`).replaceChildren(...rows.map(([text, number, thumbnail]) =>
+    make("li", {}, thumbnail && make("img", { src: thumbnail, alt: "" }), `${text} `, make("span", { class: "number" }, number))));
 }
 
 function refuse(text) {
@@ -145,11 +122,8 @@ loaded().then((about) => {
   limits = about.limits;
   find("#samples").hidden = about.samples === 0;
   for (let number = 0; number < about.samples; number++) {
-    const button = element("button", "");
-    button.type = "button";
-    button.append(Object.assign(new Image(80, 80), { src: `/samples/${number}`, alt: `Caption sample ${number + 1}` }));
-    button.addEventListener("click", () => trySample(number));
-    find("#samples").append(button);
+    const picture = make("img", { src: `/samples/${number}`, alt: `Caption sample ${number + 1}` });
+    find("#samples").append(make("button", { click: () => trySample(number) }, picture));
   }
   find("#models").textContent = `Captioner ${about.captioner}, ${about.decoding}` + (about.retriever ? `; retriever ${about.retriever}` : "");
 });

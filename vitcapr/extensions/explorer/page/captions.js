@@ -5,29 +5,16 @@ explorer.INVITATION = "Point at a word of a caption: its probability, and where 
 
 /** A system's caption of an image, with everything about it. */
 explorer.captionBlock = (system, number) => {
-  const { make, data } = explorer;
-  const title = make(
-    "h3",
-    {},
-    make("span", { class: `mark system-${system.colour}` }),
-    system.name,
-    system.oracle ? make("small", {}, " upper bound, chosen with the references") : null,
-  );
-  const caption = make("p", { class: "words" }, explorer.captionOf(system, number));
+  const oracle = system.oracle && make("small", {}, " upper bound, chosen with the references");
+  const title = make("h3", {}, nameOf(system), oracle);
+  const caption = make("p", { class: "words" }, captionOf(system, number));
   const more = make("div");
   const ask = make("p", { class: "ask" });
   ask.system = system;
-  const block = make(
-    "section",
-    { class: `system system-${system.colour}`, "aria-label": system.name },
-    title,
-    caption,
-    ask,
-    more,
-  );
+  const attributes = { class: `system system-${system.colour}`, "aria-label": system.name };
+  const block = make("section", attributes, title, caption, ask, more);
   if (data.images.captions[system.place][number] !== null)
-    explorer
-      .load(detailsKey(system.place, number))
+    explorer.load(detailsKey(system.place, number))
       .then(async (content) => {
         const details = content.images[number % data.overview.part];
         if (!details) return;
@@ -42,22 +29,21 @@ explorer.captionBlock = (system, number) => {
   return block;
 };
 
-const detailsKey = (place, number) => `details-${place}-${Math.floor(number / explorer.data.overview.part)}`;
+const detailsKey = (place, number) => `details-${place}-${Math.floor(number / data.overview.part)}`;
 
 /** The caption word by word. One word is in the order of the Tab key; arrows lead to the others. */
 const words = (system, number, details) => {
-  const { make, image } = explorer;
+  const { image } = explorer;
   const [added, wrong] = [explorer.addedWords(system, number), explorer.wrongWords(system, number)];
   const attention = details.attention && attended.decoded(details.attention);
   const look = (place) => {
-    if (place === null) return clear();
     if (attention) attended.draw(image.canvas, attention, place);
-    else attended.clear(image.canvas);
+    if (place === null) return (image.said.textContent = explorer.INVITATION);
     const truth = wrong.has(place) ? `${wrong.get(place)}; ` : "";
     const seen = attention
       ? attended.described(attention, place)
       : "the experiment did not store its attention";
-    const probability = explorer.shown(Math.exp(details.log_probs[place]), 2);
+    const probability = shown(Math.exp(details.log_probs[place]), 2);
     image.said.textContent = `“${details.tokens[place]}”: ${truth}probability ${probability}; ${seen}. `;
     if (attention) image.said.append(attended.legend(attention));
   };
@@ -66,23 +52,15 @@ const words = (system, number, details) => {
     return make("button", { class: ["word", ...marks.filter(Boolean)].join(" "), "data-truth": wrong.get(place) }, token);
   });
   attended.words(buttons, look);
-  const play = make("button", { class: "play" });
-  if (attention) attended.player(play, buttons, look);
   return make(
     "p",
     { class: "words", role: "group", "aria-label": `Words of ${system.name}` },
     buttons.map((button) => [button, " "]),
-    attention ? play : null,
+    attention && attended.player(buttons, look),
   );
 };
 
-const clear = () => {
-  attended.clear(explorer.image.canvas);
-  explorer.image.said.textContent = explorer.INVITATION;
-};
-
 const claims = ({ claims: made }) => {
-  const { make } = explorer;
   if (!made) return [];
   const wrong = made.filter(([, , , right]) => !right);
   const correct = `✓ ${made.length - wrong.length} of ${made.length} claims correct`;
@@ -104,7 +82,6 @@ const CLAIMS = {
 };
 
 const candidates = ({ numbers, candidates: all }) => {
-  const { make, shown } = explorer;
   if (all.length < 2) return [];
   const rows = all.map(([caption, ...values]) => [caption, ...values.map((value) => shown(value, 3))]);
   const table = explorer.table(["caption", ...numbers.map((name) => name.replaceAll("_", " "))], rows);

@@ -1,9 +1,9 @@
 "use strict";
 // The numbers of each image, and menus to choose one of them.
 
-const columns = explorer.data.overview.columns.map((column, place) => ({
+const columns = data.overview.columns.map((column, place) => ({
   ...column,
-  values: explorer.data.images.values[place],
+  values: data.images.values[place],
 }));
 const columnOf = new Map(columns.map((column) => [column.name, column]));
 
@@ -12,20 +12,20 @@ const stars = { name: "starred", label: "starred", group: "yours", better: "", p
 columns.push(stars);
 columnOf.set(stars.name, stars);
 explorer.readStars = () => {
-  const chosen = new Set(explorer.state.stars);
-  stars.values = explorer.data.images.ids.map((id) => Number(chosen.has(id)));
+  const chosen = new Set(state.stars);
+  stars.values = data.images.ids.map((id) => Number(chosen.has(id)));
 };
 explorer.turnStar = (number) => {
-  const id = explorer.data.images.ids[number];
-  const others = explorer.state.stars.filter((other) => other !== id);
-  explorer.go({ stars: others.length < explorer.state.stars.length ? others : [...others, id] }, true);
+  const id = data.images.ids[number];
+  const others = state.stars.filter((other) => other !== id);
+  go({ stars: others.length < state.stars.length ? others : [...others, id] }, true);
 };
-explorer.starButton = (number) => {
-  const on = explorer.state.stars.includes(explorer.data.images.ids[number]);
+const starButton = (number) => {
+  const on = state.stars.includes(data.images.ids[number]);
   const turn = () => explorer.turnStar(number);
-  const name = `Star ${explorer.data.images.ids[number]}`;
+  const name = `Star ${data.images.ids[number]}`;
   const attributes = { class: "star", "aria-pressed": String(on), "aria-label": name, title: "Star (s)", click: turn };
-  return explorer.make("button", attributes, on ? "★" : "☆");
+  return make("button", attributes, on ? "★" : "☆");
 };
 
 explorer.columns = columns;
@@ -46,7 +46,7 @@ const differenceOf = (name) => {
 };
 
 /** A menu of what is subtracted from a column: the same score of another system; null where there is none. */
-explorer.minusMenu = (chosen, change, label) => {
+const minusMenu = (chosen, change, label) => {
   const [first, second = ""] = chosen.split(MINUS);
   const column = columnOf.get(first);
   if (!column) return null;
@@ -58,22 +58,22 @@ explorer.minusMenu = (chosen, change, label) => {
 };
 
 /** Images' numbers by their ids, and their references. */
-const numberOf = new Map(explorer.data.images.ids.map((id, number) => [id, number]));
+const numberOf = new Map(data.images.ids.map((id, number) => [id, number]));
 explorer.numberOf = (id) => numberOf.get(id);
-const references = explorer.data.images.ids.map(() => []);
-explorer.data.images.references.image.forEach((image, reference) => references[image].push(reference));
-explorer.referencesOf = (number) => references[number];
+const references = data.images.ids.map(() => []);
+data.images.references.image.forEach((image, reference) => references[image].push(reference));
+const referencesOf = (number) => references[number];
 
 /** The systems that are shown, with their places and colours. */
-explorer.systems = explorer.data.overview.systems.map((system, place) => ({ ...system, place, colour: place % 7 }));
-explorer.shownSystems = () => explorer.systems.filter((system) => !explorer.state.hidden.includes(system.name));
+explorer.systems = data.overview.systems.map((system, place) => ({ ...system, place, colour: place % 7 }));
+const shownSystems = () => explorer.systems.filter((system) => !state.hidden.includes(system.name));
 
 /** A menu of all columns; of a difference, it shows the first. */
-explorer.columnMenu = (chosen, change, none, label) => {
-  const options = [["", none], ...columns.map((column) => [column.name, explorer.columnTitle(column)])];
+const columnMenu = (chosen, change, none, label) => {
+  const options = [["", none], ...columns.map((column) => [column.name, columnTitle(column)])];
   return explorer.menu(label, options, change, chosen.split(MINUS)[0]);
 };
 
 /** "CIDEr · attention, beam". */
-explorer.columnTitle = (column) => `${column.label} · ${column.group}`;
-explorer.valueOf = (column, number) => explorer.shown(column.values[number], column.places);
+const columnTitle = (column) => `${column.label} · ${column.group}`;
+explorer.valueOf = (column, number) => shown(column.values[number], column.places);

@@ -3,17 +3,16 @@
 
 /** A list of the files, to be opened. */
 explorer.exportMenu = () => {
-  const { make } = explorer;
   const files = [
     ["ids, captions, stars and the sorting number (CSV)", null],
-    ...explorer.shownSystems().map((system) => [`captions of ${system.name} (JSON for vitcapr evaluate)`, system]),
+    ...shownSystems().map((system) => [`captions of ${system.name} (JSON for vitcapr evaluate)`, system]),
   ];
   const entries = files.map(([text, system]) => make("button", { click: () => exportFile(system) }, text));
   return make("details", { class: "menu" }, make("summary", { class: "button" }, "Export"), make("div", {}, entries));
 };
 
 const exportFile = (system) => {
-  const { title, split } = explorer.data.overview;
+  const { title, split } = data.overview;
   const name = [title, split, system?.name ?? "images"].join(" ").replace(/[^\p{L}\p{N}.-]+/gu, "-");
   if (system) save(`${name}.json`, "application/json", JSON.stringify(cocoResults(system), null, 1));
   else save(`${name}.csv`, "text/csv", csv());
@@ -21,26 +20,20 @@ const exportFile = (system) => {
 
 /** COCO's format of results, without the images that the system did not caption. */
 const cocoResults = (system) => {
-  const { ids, captions } = explorer.data.images;
-  return explorer
-    .selection()
+  const { ids, captions } = data.images;
+  return selection()
     .filter((number) => captions[system.place][number] !== null)
     .map((number) => ({ image_id: ids[number], caption: captions[system.place][number] }));
 };
 
 /** A row for each image: its id, whether it has a star, the number that sorts, and the caption of each shown system. */
 const csv = () => {
-  const { ids, captions } = explorer.data.images;
-  const columns = [explorer.column("starred"), explorer.column(explorer.state.sort)].filter(Boolean);
-  const systems = explorer.shownSystems();
-  const head = ["image_id", ...columns.map(explorer.columnTitle), ...systems.map(({ name }) => name)];
-  const rows = explorer
-    .selection()
-    .map((number) => [
-      ids[number],
-      ...columns.map(({ values }) => values[number]),
-      ...systems.map(({ place }) => captions[place][number]),
-    ]);
+  const { ids, captions } = data.images;
+  const columns = [explorer.column("starred"), explorer.column(state.sort)].filter(Boolean);
+  const systems = shownSystems();
+  const head = ["image_id", ...columns.map(columnTitle), ...systems.map(({ name }) => name)];
+  const cells = (number) => [...columns.map(({ values }) => values[number]), ...systems.map(({ place }) => captions[place][number])];
+  const rows = selection().map((number) => [ids[number], ...cells(number)]);
   // A spreadsheet computes a text that begins like a formula.
   const text = (value) => (typeof value === "string" ? value.replace(/^[=+\-@\t\r]/, "'$&") : value);
   const field = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));
@@ -49,6 +42,6 @@ const csv = () => {
 
 const save = (name, type, content) => {
   const address = URL.createObjectURL(new Blob([content], { type }));
-  explorer.make("a", { href: address, download: name }).click();
+  make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 };

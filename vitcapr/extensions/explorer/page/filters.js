@@ -3,81 +3,72 @@
 
 const BARS = 40;
 
-explorer.filters = { parts: {} };
+const filters = { parts: {} };
 
-explorer.filters.make = () => {
-  const { make, filters } = explorer;
+filters.make = () => {
   const { parts } = filters;
   parts.words = make("input", {
     type: "search",
     id: "words",
     placeholder: 'red -ball "on the grass"',
     "aria-describedby": "words-note",
-    input: () => explorer.refine({ words: parts.words.value, image: null }),
+    input: () => refine({ words: parts.words.value, image: null }),
   });
   const places = [["all", "captions and references"], ["captions", "captions of the systems"], ["references", "references"]];
-  parts.where = explorer.menu("Where to search", places, (where) => explorer.refine({ where, image: null }), "all");
+  parts.where = explorer.menu("Where to search", places, (where) => refine({ where, image: null }), "all");
   parts.presets = make("div", { class: "chips" });
-  const free = () => explorer.refine({ lasso: "", image: null });
+  const free = () => refine({ lasso: "", image: null });
   parts.lasso = make("button", { hidden: true, click: free }, "× enclosed on the map");
   parts.conditions = make("div", { class: "conditions" });
   parts.systems = make("div", { class: "systems" });
-  explorer
-    .find("controls")
-    .append(
-      make("label", { for: "words" }, "Words"),
-      parts.words,
-      make(
-        "p",
-        { id: "words-note", class: "note" },
-        "All words must occur; -word excludes; “several words” occur together.",
-      ),
-      parts.where,
-      make("h2", {}, "Only images where"),
-      parts.presets,
-      parts.lasso,
-      parts.conditions,
-      explorer.columnMenu("", filters.add, "Filter by a number", "Filter by a number"),
-      make("h2", { hidden: !explorer.systems.length }, "Systems"),
-      parts.systems,
-      make("button", { class: "reset", click: filters.reset }, "Reset"),
-    );
-  explorer.find("controls").addEventListener("submit", (event) => event.preventDefault());
-  explorer.find("filters").open = window.matchMedia("(min-width: 60rem)").matches;
+  const note = "All words must occur; -word excludes; “several words” occur together.";
+  find("controls").append(
+    make("label", { for: "words" }, "Words"),
+    parts.words,
+    make("p", { id: "words-note", class: "note" }, note),
+    parts.where,
+    make("h2", {}, "Only images where"),
+    parts.presets,
+    parts.lasso,
+    parts.conditions,
+    columnMenu("", filters.add, "Filter by a number", "Filter by a number"),
+    make("h2", { hidden: !explorer.systems.length }, "Systems"),
+    parts.systems,
+    make("button", { class: "reset", click: filters.reset }, "Reset"),
+  );
+  find("controls").addEventListener("submit", (event) => event.preventDefault());
+  find("filters").open = window.matchMedia("(min-width: 60rem)").matches;
   filters.makePresets();
   filters.makeSystems();
 };
 
 /** Bring the controls in line with the state. A field in which someone types is left alone. */
-explorer.filters.update = () => {
-  const { parts } = explorer.filters;
-  const { words, where, conditions, hidden, lasso } = explorer.state;
+filters.update = () => {
+  const { parts } = filters;
+  const { words, where, conditions, hidden, lasso } = state;
   if (document.activeElement !== parts.words) parts.words.value = words;
   parts.where.value = where;
   parts.lasso.hidden = !lasso;
   for (const button of parts.presets.children)
-    button.setAttribute(
-      "aria-pressed",
-      conditions.some((condition) => sameCondition(condition, button.condition)),
-    );
+    button.setAttribute("aria-pressed", conditions.some((condition) => sameCondition(condition, button.condition)));
   for (const box of parts.systems.querySelectorAll("input")) box.checked = !hidden.includes(box.value);
   updateConditions();
 };
 
-explorer.filters.reset = () => {
-  explorer.filters.parts.words.value = "";
-  explorer.refine({ words: "", where: "all", conditions: [], hidden: [], sort: "", down: false, lasso: "" });
+filters.reset = () => {
+  filters.parts.words.value = "";
+  refine({ words: "", where: "all", conditions: [], hidden: [], sort: "", down: false, lasso: "" });
 };
 
-explorer.filters.add = (name) => {
+filters.add = (name) => {
   if (name)
-    explorer.refine({ conditions: [...explorer.state.conditions, { name, low: null, high: null }], image: null });
-  explorer.find("controls").querySelector("select[aria-label='Filter by a number']").value = "";
+    refine({ conditions: [...state.conditions, { name, low: null, high: null }], image: null });
+  find("controls").querySelector("select[aria-label='Filter by a number']").value = "";
 };
 
 /** Ranges that people ask for most, as buttons: of the last system that has them, which is not an oracle. */
-explorer.filters.makePresets = () => {
-  const { make, systems, column, columns, filters } = explorer;
+filters.makePresets = () => {
+  const { systems, column, columns } = explorer;
   const honest = systems.filter((system) => !system.oracle).reverse();
   const first = (...keys) => {
     for (const key of keys) for (const { name } of honest) if (column(`${name}:${key}`)) return `${name}:${key}`;
@@ -88,7 +79,7 @@ explorer.filters.makePresets = () => {
     reranked.map(({ name, base }) => `${name}:${key}${explorer.MINUS}${base}:${key}`),
   );
   const gain = gains.find(column) ?? null;
-  const space = explorer.data.overview.spaces[0];
+  const space = data.overview.spaces[0];
   const offered = [
     ["reranking changed the caption", first("changed"), 1, null],
     ["reranking helped", gain, 0.01, null],
@@ -102,34 +93,25 @@ explorer.filters.makePresets = () => {
   for (const [label, name, low, high] of offered) {
     if (!name || !column(name)) continue;
     const condition = { name, low, high };
-    const button = make("button", { title: explorer.columnTitle(column(name)), click: toggle }, label);
+    const button = make("button", { title: columnTitle(column(name)), click: toggle }, label);
     button.condition = condition;
     filters.parts.presets.append(button);
     function toggle() {
-      const others = explorer.state.conditions.filter((other) => !sameCondition(other, condition));
-      const on = others.length < explorer.state.conditions.length;
-      explorer.refine({ conditions: on ? others : [...others, condition], image: null });
+      const others = state.conditions.filter((other) => !sameCondition(other, condition));
+      const on = others.length < state.conditions.length;
+      refine({ conditions: on ? others : [...others, condition], image: null });
     }
   }
 };
 
-explorer.filters.makeSystems = () => {
-  const { make, filters, systems } = explorer;
-  for (const system of systems) {
+filters.makeSystems = () => {
+  for (const system of explorer.systems) {
     const box = make("input", { type: "checkbox", value: system.name, change: choose });
     const oracle = system.oracle ? " (an upper bound: chosen with the references)" : "";
-    filters.parts.systems.append(
-      make(
-        "label",
-        {},
-        box,
-        make("span", { class: "who" }, make("span", { class: `mark system-${system.colour}` }), system.name),
-        make("small", {}, oracle),
-      ),
-    );
+    filters.parts.systems.append(make("label", {}, box, nameOf(system), make("small", {}, oracle)));
     function choose() {
-      const others = explorer.state.hidden.filter((name) => name !== system.name);
-      explorer.refine({ hidden: box.checked ? others : [...others, system.name] });
+      const others = state.hidden.filter((name) => name !== system.name);
+      refine({ hidden: box.checked ? others : [...others, system.name] });
     }
   }
 };
@@ -138,8 +120,8 @@ const sameCondition = (one, other) => one.name === other.name && one.low === oth
 
 /** One block for each condition; it is made anew only if its column is another one. */
 const updateConditions = () => {
-  const place = explorer.filters.parts.conditions;
-  const { conditions } = explorer.state;
+  const place = filters.parts.conditions;
+  const { conditions } = state;
   const names = conditions.map(({ name }) => name).join("\n");
   if (place.names !== names) {
     place.names = names;
@@ -149,43 +131,32 @@ const updateConditions = () => {
 };
 
 const conditionBlock = (name, number) => {
-  const { make } = explorer;
   const column = explorer.column(name);
-  const title = column ? explorer.columnTitle(column) : name;
+  const title = column ? columnTitle(column) : name;
   const change = (changes) => {
-    const conditions = explorer.state.conditions.map((one, place) => (place === number ? { ...one, ...changes } : one));
-    explorer.refine({ conditions, image: null });
+    const conditions = state.conditions.map((one, place) => (place === number ? { ...one, ...changes } : one));
+    refine({ conditions, image: null });
   };
   const bound = (which, label) => {
     const read = () => change({ [which]: field.value === "" ? null : Number(field.value) });
-    const field = make("input", {
-      type: "number",
-      step: "any",
-      placeholder: label,
-      "aria-label": `${label}, ${title}`,
-      change: read,
-    });
+    const attributes = { type: "number", step: "any", placeholder: label, "aria-label": `${label}, ${title}` };
+    const field = make("input", { ...attributes, change: read });
     return field;
   };
   const low = bound("low", "at least");
   const high = bound("high", "at most");
-  const bars = make("canvas", {
-    class: "histogram",
-    width: 480,
-    height: 72,
-    role: "img",
-    "aria-label": `Histogram of ${title}; drag to choose a range`,
-  });
+  const described = { role: "img", "aria-label": `Histogram of ${title}; drag to choose a range` };
+  const bars = make("canvas", { class: "histogram", width: 480, height: 72, ...described });
   const axis = make("p", { class: "axis" });
   const remove = () =>
-    explorer.refine({ conditions: explorer.state.conditions.filter((_, place) => place !== number) });
+    refine({ conditions: state.conditions.filter((_, place) => place !== number) });
   const block = make(
     "fieldset",
     {},
     make("legend", {}, column ? [column.label, make("small", {}, ` ${column.group}`)] : "not in this explorer"),
     make("button", { class: "remove", "aria-label": `Remove ${title}`, click: remove }, "×"),
     column ? [bars, axis] : null,
-    explorer.minusMenu(name, (other) => change({ name: other, low: null, high: null }), `Minus, ${title}`),
+    minusMenu(name, (other) => change({ name: other, low: null, high: null }), `Minus, ${title}`),
     make("div", { class: "bounds" }, low, "–", high),
   );
   const values = column ? column.values.filter((value) => value !== null) : [];
@@ -198,8 +169,8 @@ const conditionBlock = (name, number) => {
     if (!column) return;
     const others = explorer.fitting(number).map((image) => column.values[image]).filter((value) => value !== null);
     const tallest = drawBars(bars, others, least, most, condition);
-    const ends = [least, most].map((value) => make("span", {}, Number.isFinite(value) ? explorer.shown(value, column.places) : ""));
-    axis.replaceChildren(ends[0], make("span", {}, `highest bar: ${explorer.shown(tallest)} of ${explorer.shown(others.length)} images`), ends[1]);
+    const ends = [least, most].map((value) => make("span", {}, Number.isFinite(value) ? shown(value, column.places) : ""));
+    axis.replaceChildren(ends[0], make("span", {}, `highest bar: ${shown(tallest)} of ${shown(others.length)} images`), ends[1]);
   };
   return block;
 };
@@ -217,7 +188,7 @@ const drawBars = (canvas, values, least, most, { low, high }) => {
   counts.forEach((count, bar) => {
     const [from, to] = [least + bar * width, least + (bar + 1) * width];
     const inside = (low === null || to > low || bar === BARS - 1) && (high === null || from <= high);
-    brush.fillStyle = style.getPropertyValue(inside ? "--good" : "--line");
+    brush.fillStyle = style.getPropertyValue(inside ? "--good" : "--pale");
     const height = count ? Math.max(1, (count / tallest) * canvas.height) : 0;
     brush.fillRect(bar * each + 1, canvas.height - height, each - 2, height);
   });

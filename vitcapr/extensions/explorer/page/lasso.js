@@ -7,17 +7,17 @@ let enclosed = { key: "", images: null };
 
 /** Read the map that the line of the present state lies on, before images are filtered by it. */
 explorer.lasso.load = async () => {
-  const { lasso } = explorer.state;
+  const { lasso } = state;
   if (enclosed.key === lasso) return;
   const [corners, name] = parsed(lasso);
-  const space = explorer.data.overview.spaces.findIndex((one) => one.name === name);
+  const space = data.overview.spaces.findIndex((one) => one.name === name);
   const content = corners.length > 2 && space >= 0 ? await explorer.load(`map-${space}`) : null;
   const images = content?.places && content.images.filter((_, place) => inside(content.places[place], corners));
   enclosed = { key: lasso, images: images ? new Set(images) : null };
 };
 
 /** Whether an image is enclosed; every image is where there is no line. */
-explorer.lasso.has = (number) => !explorer.state.lasso || !enclosed.images || enclosed.images.has(number);
+explorer.lasso.has = (number) => !state.lasso || !enclosed.images || enclosed.images.has(number);
 
 /** A line as the address has it: its corners, then the name of the retrieval model. */
 explorer.lasso.written = (corners, space) =>
@@ -25,7 +25,7 @@ explorer.lasso.written = (corners, space) =>
 
 /** The corners of the line on a map; none if it lies on the map of another model. */
 explorer.lasso.corners = (space) => {
-  const [corners, name] = parsed(explorer.state.lasso);
+  const [corners, name] = parsed(state.lasso);
   return name === space ? corners : [];
 };
 

@@ -3,11 +3,10 @@
 
 const CARDS = 48;
 
-explorer.list = { shown: null };
+const list = { shown: null };
 
-explorer.list.show = () => {
-  const { make, list, state } = explorer;
-  const found = explorer.selection();
+list.show = () => {
+  const found = selection();
   const pages = Math.max(1, Math.ceil(found.length / CARDS));
   const page = Math.min(Math.max(state.page, 1), pages);
   const key = explorer.address({ image: null });
@@ -17,37 +16,34 @@ explorer.list.show = () => {
   const cards = make("ul", { class: "cards", keydown: moveAmongCards }, here.map(card));
   const focused = document.activeElement?.closest("#list .star, #list .picture");
   const focusedId = focused?.closest(".card").dataset.image;
-  explorer.find("list").replaceChildren(bar(found.length), here.length ? cards : nothing(), pageButtons(page, pages));
+  find("list").replaceChildren(bar(found.length), here.length ? cards : nothing(), pageButtons(page, pages));
   if (focused) list.cardOf(focusedId)?.querySelector(`.${focused.classList[0]}`).focus();
 };
 
 /** The card of an image on this page, if there is one. */
-explorer.list.cardOf = (id) => document.querySelector(`.card[data-image="${CSS.escape(id)}"]`);
+list.cardOf = (id) => document.querySelector(`.card[data-image="${CSS.escape(id)}"]`);
 
 /** The page of the present state, `step` pages further. */
-explorer.list.turn = (step) => {
-  const pages = Math.max(1, Math.ceil(explorer.selection().length / CARDS));
-  const page = Math.min(Math.max(explorer.state.page + step, 1), pages);
-  explorer.go({ page });
+list.turn = (step) => {
+  const pages = Math.max(1, Math.ceil(selection().length / CARDS));
+  const page = Math.min(Math.max(state.page + step, 1), pages);
+  go({ page });
   window.scrollTo(0, 0);
 };
 
 const bar = (count) => {
-  const { make, state } = explorer;
-  const sortBy = (name) => explorer.refine({ sort: name, down: firstIsWorst(name) });
-  const sort = explorer.columnMenu(state.sort, sortBy, "order of the data set", "Sort by");
-  const turn = () => explorer.refine({ down: !state.down });
-  const total = explorer.data.images.ids.length;
+  const sortBy = (name) => refine({ sort: name, down: firstIsWorst(name) });
+  const sort = columnMenu(state.sort, sortBy, "order of the data set", "Sort by");
+  const turn = () => refine({ down: !state.down });
+  const total = data.images.ids.length;
   return make(
     "div",
     { class: "bar" },
-    make("p", { role: "status", class: "count" }, `${explorer.shown(count)} of ${explorer.shown(total)} images`),
+    make("p", { role: "status", class: "count" }, `${shown(count)} of ${shown(total)} images`),
     count ? explorer.exportMenu() : null,
     make("label", {}, "Sort by ", sort),
-    explorer.minusMenu(state.sort, sortBy, "Minus"),
-    state.sort
-      ? make("button", { click: turn }, state.down ? "↓ highest first" : "↑ lowest first")
-      : null,
+    minusMenu(state.sort, sortBy, "Minus"),
+    state.sort && make("button", { click: turn }, state.down ? "↓ highest first" : "↑ lowest first"),
   );
 };
 
@@ -55,39 +51,25 @@ const bar = (count) => {
 const firstIsWorst = (name) => explorer.column(name)?.better === "low";
 
 const nothing = () =>
-  explorer.make(
-    "p",
-    { class: "empty" },
-    "No image fits. ",
-    explorer.make("button", { click: explorer.filters.reset }, "Reset the filters"),
-  );
+  make("p", { class: "empty" }, "No image fits. ", make("button", { click: filters.reset }, "Reset the filters"));
 
 const card = (number) => {
-  const { make, state, data } = explorer;
   const id = data.images.ids[number];
   const column = explorer.column(state.sort);
   const badge = column && [`${column.label} ${explorer.valueOf(column, number)}`, make("small", {}, ` ${column.group}`)];
-  const captions = sameCaptions(number).map((systems) =>
-    make(
-      "p",
-      { class: "caption" },
-      make(
-        "span",
-        { class: "system" },
-        systems.map((system) => [make("span", { class: "who" }, mark(system), system.name), " "]),
-        wrongClaims(systems[0], number),
-      ),
-      make("span", { class: "words" }, explorer.captionOf(systems[0], number)),
-    ),
-  );
-  const first = explorer.referencesOf(number)[0];
+  const captions = sameCaptions(number).map((systems) => {
+    const names = systems.map((system) => [nameOf(system), " "]);
+    const caption = make("span", { class: "words" }, captionOf(systems[0], number));
+    return make("p", { class: "caption" }, make("span", { class: "system" }, names, wrongClaims(systems[0], number)), caption);
+  });
+  const first = referencesOf(number)[0];
   const reference =
     captions.length || first === undefined ? null : make("p", { class: "caption" }, data.images.references.text[first]);
   return make(
     "li",
     { class: `card ${id === state.at ? "pointed" : ""}`, "data-image": id },
-    explorer.openingPicture(number),
-    make("div", { class: "under" }, make("span", { class: "id" }, id), explorer.mapLink(id, -1), explorer.starButton(number)),
+    openingPicture(number),
+    make("div", { class: "under" }, make("span", { class: "id" }, id), mapLink(id, -1), starButton(number)),
     badge ? make("p", { class: "badge" }, badge) : null,
     captions,
     reference,
@@ -97,22 +79,22 @@ const card = (number) => {
 /** The shown systems, those together that wrote the same. */
 const sameCaptions = (number) => {
   const groups = new Map();
-  for (const system of explorer.shownSystems()) {
-    const caption = explorer.data.images.captions[system.place][number];
+  for (const system of shownSystems()) {
+    const caption = data.images.captions[system.place][number];
     groups.set(caption, [...(groups.get(caption) ?? []), system]);
   }
   return [...groups.values()];
 };
 
-const mark = (system) => explorer.make("span", { class: `mark system-${system.colour}` });
+/** The name of a system behind its colour. */
+const nameOf = ({ colour, name }) => make("span", { class: "who" }, make("span", { class: `mark system-${colour}` }), name);
 
 const wrongClaims = (system, number) => {
   const wrong = explorer.column(`${system.name}:wrong_claims`)?.values[number];
-  return wrong ? explorer.make("span", { class: "wrong" }, `✗ ${wrong} wrong`) : null;
+  return wrong ? make("span", { class: "wrong" }, `✗ ${wrong} wrong`) : null;
 };
 
 const pageButtons = (page, pages) => {
-  const { make, list } = explorer;
   if (pages === 1) return "";
   return make(
     "nav",
@@ -125,7 +107,7 @@ const pageButtons = (page, pages) => {
 
 /** Arrows move among the pictures as they are laid out. */
 const moveAmongCards = (event) => {
-  const links = [...explorer.find("list").querySelectorAll(".card > .picture")];
+  const links = [...find("list").querySelectorAll(".card > .picture")];
   const at = links.indexOf(document.activeElement);
   if (at < 0) return;
   const across = links.filter((link) => link.offsetTop === links[0].offsetTop).length;

@@ -5,17 +5,15 @@ const VIEWS = { images: "Images", map: "Map", scores: "Scores" };
 
 /** A part of the folder is missing: say so in the page. */
 explorer.fail = (error) => {
-  const { make, find } = explorer;
   find("content").prepend(make("p", { class: "failure", role: "alert" }, error.message));
 };
 
 const render = async () => {
-  const { find, make } = explorer;
   explorer.readState();
   explorer.readStars();
-  const { state } = explorer;
+  const asked = state;
   if (state.lasso) await explorer.lasso.load().catch(explorer.fail);
-  if (state !== explorer.state) return; // The address has changed while the map was read.
+  if (state !== asked) return; // The address has changed while the map was read.
   const number = state.image === null ? undefined : explorer.numberOf(state.image);
   const view = number === undefined ? (VIEWS[state.view] ? state.view : "images") : "image";
   const sections = { images: "list", map: "map", scores: "scores", image: "image" };
@@ -26,57 +24,56 @@ const render = async () => {
     if (link.view === state.view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  explorer.filters.update();
+  filters.update();
   find("subset").hidden = view !== "images" && view !== "map";
-  if (!find("subset").hidden) explorer.subset.show();
+  if (!find("subset").hidden) subset.show();
   if (view === "image") {
     if (explorer.image.show(number)) {
       window.scrollTo(0, 0);
       find("image-title").focus({ preventScroll: true });
     }
-  } else if (view === "map") explorer.map.show().catch(explorer.fail);
-  else if (view === "scores") explorer.scores.show();
+  } else if (view === "map") map.show().catch(explorer.fail);
+  else if (view === "scores") scores.show();
   else {
     const from = explorer.image.number;
-    explorer.list.show();
+    list.show();
     if (from !== null) returnTo(from);
   }
   if (view !== "image") explorer.image.number = null;
   if (state.image !== null && number === undefined && view === "images")
     find("list").prepend(make("p", { class: "failure", role: "alert" }, `There is no image ${state.image} here.`));
-  document.title = `${number === undefined ? "" : `${state.image} · `}${explorer.data.overview.title} · vitcapr explorer`;
+  document.title = `${number === undefined ? "" : `${state.image} · `}${data.overview.title} · vitcapr explorer`;
 };
 
 /** Back from an image: its card has the focus again. */
 const returnTo = (number) => {
-  const link = explorer.list.cardOf(explorer.data.images.ids[number])?.querySelector(".picture");
+  const link = list.cardOf(data.images.ids[number])?.querySelector(".picture");
   link?.focus({ preventScroll: true });
   link?.scrollIntoView({ block: "nearest" });
 };
 
 const press = (event) => {
-  const { find, state } = explorer;
   if (event.ctrlKey || event.metaKey || event.altKey || find("help").open) return;
   const typing = event.target.closest?.("input, select, textarea");
   if (event.key === "Escape") {
     if (typing) typing.blur();
-    else if (state.image !== null) explorer.go({ image: null });
+    else if (state.image !== null) go({ image: null });
     return;
   }
   if (typing) return;
   const inImage = state.image !== null;
   const card = document.activeElement?.closest(".card, #map canvas");
-  const here = inImage ? state.image : (card?.dataset.image ?? explorer.map.image());
+  const here = inImage ? state.image : (card?.dataset.image ?? map.image());
   const act = {
     "/": () => {
       find("filters").open = true;
       find("words").focus();
     },
     "?": () => find("help").showModal(),
-    j: () => (inImage ? explorer.image.step(1) : explorer.list.turn(1)),
-    k: () => (inImage ? explorer.image.step(-1) : explorer.list.turn(-1)),
+    j: () => (inImage ? explorer.image.step(1) : list.turn(1)),
+    k: () => (inImage ? explorer.image.step(-1) : list.turn(-1)),
     s: here === undefined ? null : () => explorer.turnStar(explorer.numberOf(here)),
-    m: here === undefined ? null : () => explorer.go({ view: "map", image: null, at: here }),
+    m: here === undefined ? null : () => go({ view: "map", image: null, at: here }),
     ArrowRight: inImage ? () => explorer.image.step(1) : null,
     ArrowLeft: inImage ? () => explorer.image.step(-1) : null,
   }[event.key];
@@ -86,7 +83,6 @@ const press = (event) => {
 };
 
 const start = () => {
-  const { find, make, data } = explorer;
   find("title").replaceChildren(
     data.overview.title,
     make("small", {}, ` ${data.overview.data}, ${data.overview.split}`),
@@ -102,7 +98,7 @@ const start = () => {
     find("content").focus();
   });
   find("keys").addEventListener("click", () => find("help").showModal());
-  explorer.filters.make();
+  filters.make();
   window.addEventListener("hashchange", render);
   document.addEventListener("keydown", press);
   render().then(() => (document.documentElement.dataset.ready = Math.round(performance.now())));

@@ -8,24 +8,19 @@ const STRIP = 24; // images below the map
 const SCALE = ["#0d0887", "#4b03a1", "#7d03a8", "#a82296", "#ca457a", "#e56a5d"];
 const DARK_SCALE = ["#bf3984", "#d9586a", "#ed7a52", "#fb9f3a", "#fdca26", "#f0f921"];
 
-explorer.map = { zoom: 1, x: 0.5, y: 0.5, at: null, line: null, near: [] };
+const map = { zoom: 1, x: 0.5, y: 0.5, at: null, line: null, near: [] };
 
-explorer.map.show = async () => {
-  const { make, map, data, state } = explorer;
+map.show = async () => {
   const space = explorer.space();
-  const place = explorer.find("map");
+  const place = find("map");
   if (!space) return place.replaceChildren(make("p", { class: "empty" }, "No embeddings of this split were stored."));
   const content = await explorer.load(`map-${space.place}`);
-  if (!content.places)
-    return place.replaceChildren(make("p", { class: "empty" }, "There are too few images for a map."));
+  if (!content.places) return place.replaceChildren(make("p", { class: "empty" }, "There are too few images for a map."));
   if (map.space !== space.name) {
     map.space = space.name;
     map.content = content;
-    map.canvas = make("canvas", {
-      tabindex: "0",
-      role: "application",
-      "aria-label": `Map of ${content.images.length} images; arrows move among them, Enter opens one`,
-    });
+    const label = `Map of ${content.images.length} images; arrows move among them, Enter opens one`;
+    map.canvas = make("canvas", { tabindex: "0", role: "application", "aria-label": label });
     map.over = make("canvas", { class: "over", "aria-hidden": "true" });
     map.tip = make("div", { class: "tip", "aria-live": "polite", hidden: true });
     map.legend = make("p", { class: "legend" });
@@ -33,77 +28,66 @@ explorer.map.show = async () => {
     map.strip = make("ul", { class: "thumbnails" });
     map.minus = make("span");
     map.draws = make("button", { "aria-pressed": "false", click: () => drawNext(true) }, "lasso");
-    const colourBy = (name) => explorer.go({ colour: name || "none" }, true);
+    const colourBy = (name) => go({ colour: name || "none" }, true);
     const button = (label, title, act) => make("button", { "aria-label": title, click: act }, label);
-    place.replaceChildren(
-      make(
-        "div",
-        { class: "bar" },
-        data.overview.spaces.length > 1 ? explorer.spaceMenu() : make("b", {}, space.name),
-        make("label", {}, "Colour ", explorer.columnMenu("", colourBy, "none", "Colour")),
-        map.minus,
-        button("+", "Enlarge", () => zoomBy(1.5)),
-        button("−", "Reduce", () => zoomBy(1 / 1.5)),
-        button("all", "Show all", zoomOut),
-        map.draws,
-        map.count,
-      ),
-      map.legend,
-      make("div", { class: "sheet" }, map.canvas, map.over, map.tip),
-      map.strip,
-      make(
-        "p",
-        { class: "note" },
-        `t-SNE of the image embeddings of ${space.name}: near points are near in the space, far distances mean nothing. `,
-        "Each colour has the same number of images, if their values differ. Images that the filters leave out are pale. ",
-        "A click shows the most similar images, a second one opens the image. The words are more frequent in the captions ",
-        "around them than elsewhere. Shift and drag, or “lasso” and drag: only the enclosed images stay.",
-      ),
-    );
+    const controls = [
+      data.overview.spaces.length > 1 ? explorer.spaceMenu() : make("b", {}, space.name),
+      make("label", {}, "Colour ", columnMenu("", colourBy, "none", "Colour")),
+      map.minus,
+      button("+", "Enlarge", () => zoomBy(1.5)),
+      button("−", "Reduce", () => zoomBy(1 / 1.5)),
+      button("all", "Show all", zoomOut),
+      map.draws,
+      map.count,
+    ];
+    const note = [
+      `t-SNE of the image embeddings of ${space.name}: near points are near in the space, far distances mean nothing. `,
+      "Each colour has the same number of images, if their values differ. Images that the filters leave out are pale. ",
+      "A click shows the most similar images, a second one opens the image. The words are more frequent in the captions ",
+      "around them than elsewhere. Shift and drag, or “lasso” and drag: only the enclosed images stay.",
+    ];
+    const sheet = make("div", { class: "sheet" }, map.canvas, map.over, map.tip);
+    place.replaceChildren(make("div", { class: "bar" }, controls), map.legend, sheet, map.strip, make("p", { class: "note" }, note));
     listen(map.canvas);
   }
-  for (const [menu, value] of [
-    ["Colour", colouring()?.name ?? ""],
-    ["Retrieval model", space.name],
-  ]) {
-    const shown = place.querySelector(`select[aria-label="${menu}"]`);
-    if (shown) [shown.value] = value.split(explorer.MINUS);
+  const coloured = colouring()?.name ?? "";
+  for (const [label, value] of [["Colour", coloured], ["Retrieval model", space.name]]) {
+    const menu = place.querySelector(`select[aria-label="${label}"]`);
+    if (menu) [menu.value] = value.split(explorer.MINUS);
   }
-  map.minus.replaceChildren(
-    explorer.minusMenu(colouring()?.name ?? "", (name) => explorer.go({ colour: name }, true), "Minus") ?? "",
-  );
+  map.minus.replaceChildren(minusMenu(coloured, (name) => go({ colour: name }, true), "Minus") ?? "");
   await report(space);
   drawMap();
 };
 
 /** A link to the map that marks an image there; nothing without a map. */
-explorer.mapLink = (id, tabindex = 0) =>
+const mapLink = (id, tabindex = 0) =>
   explorer.space() &&
-  explorer.make("a", { href: explorer.address({ view: "map", image: null, at: id }), tabindex }, "on the map");
+  make("a", { href: explorer.address({ view: "map", image: null, at: id }), tabindex }, "on the map");
 
 /** Whether the next drag draws a lasso, rather than moves the map. */
-const drawNext = (draws) => explorer.map.draws.setAttribute("aria-pressed", String(draws));
+const drawNext = (draws) => map.draws.setAttribute("aria-pressed", String(draws));
+
+/** Pixels of the side of the whole map. */
+const sideOf = () => Math.min(map.canvas.clientWidth, map.canvas.clientHeight) * 0.94 * map.zoom;
 
 const toScreen = ([x, y]) => {
-  const { zoom, x: middle, y: centre, canvas } = explorer.map;
-  const side = Math.min(canvas.clientWidth, canvas.clientHeight) * 0.94 * zoom;
-  return [canvas.clientWidth / 2 + (x - middle) * side, canvas.clientHeight / 2 + (y - centre) * side];
+  const { clientWidth, clientHeight } = map.canvas;
+  return [clientWidth / 2 + (x - map.x) * sideOf(), clientHeight / 2 + (y - map.y) * sideOf()];
 };
 
 const fromScreen = ([across, up]) => {
-  const { zoom, x, y, canvas } = explorer.map;
-  const side = Math.min(canvas.clientWidth, canvas.clientHeight) * 0.94 * zoom;
-  return [x + (across - canvas.clientWidth / 2) / side, y + (up - canvas.clientHeight / 2) / side];
+  const { clientWidth, clientHeight } = map.canvas;
+  return [map.x + (across - clientWidth / 2) / sideOf(), map.y + (up - clientHeight / 2) / sideOf()];
 };
 
 const drawMap = () => {
-  const { map } = explorer;
   const { canvas, content } = map;
   const dense = window.devicePixelRatio || 1;
   [canvas.width, canvas.height] = [canvas.clientWidth * dense, canvas.clientHeight * dense];
   const brush = canvas.getContext("2d");
   brush.scale(dense, dense);
-  const chosen = new Set(explorer.selection());
+  const chosen = new Set(selection());
   const style = getComputedStyle(document.documentElement);
   const column = colouring();
   const scale = window.matchMedia("(prefers-color-scheme: dark)").matches ? DARK_SCALE : SCALE;
@@ -113,13 +97,8 @@ const drawMap = () => {
     content.images.forEach((image, place) => {
       if (chosen.has(image) !== wanted) return;
       const value = column?.values[image];
-      brush.fillStyle = !wanted
-        ? style.getPropertyValue("--line")
-        : !column
-          ? style.getPropertyValue("--good")
-          : value === null
-            ? style.getPropertyValue("--faint")
-            : scale[partOf(value, cuts)];
+      const plain = !wanted ? "--pale" : !column ? "--good" : value === null ? "--faint" : null;
+      brush.fillStyle = plain ? style.getPropertyValue(plain) : scale[partOf(value, cuts)];
       brush.beginPath();
       brush.arc(...toScreen(content.places[place]), wanted ? size : size - 1, 0, 2 * Math.PI);
       brush.fill();
@@ -145,7 +124,6 @@ const drawMap = () => {
 
 /** Mark the image that is pointed at and the similar ones, on a canvas of its own: the points are not drawn again. */
 const drawPoint = () => {
-  const { map } = explorer;
   const dense = window.devicePixelRatio || 1;
   [map.over.width, map.over.height] = [map.canvas.clientWidth * dense, map.canvas.clientHeight * dense];
   for (const link of map.strip.children) link.classList.toggle("pointed", map.at !== null && link.place === map.at);
@@ -169,7 +147,6 @@ const cutsOf = (values, colours) => {
 const partOf = (value, cuts) => cuts.filter((cut) => cut < value).length;
 
 const legend = (column, cuts, scale) => {
-  const { make, shown } = explorer;
   const known = column.values.filter((value) => value !== null);
   const parts = scale.map((colour, part) => {
     const own = known.filter((value) => partOf(value, cuts) === part);
@@ -180,20 +157,19 @@ const legend = (column, cuts, scale) => {
     const range = low === high ? "" : ` to ${shown(high, column.places)}`;
     return make("span", { class: "who" }, swatch, `${shown(low, column.places)}${range}`);
   });
-  return [make("b", {}, explorer.columnTitle(column)), ...parts.filter(Boolean)];
+  return [make("b", {}, columnTitle(column)), ...parts.filter(Boolean)];
 };
 
 /** The column that colours: the chosen one, none, or at first a score of the last system that is not an oracle. */
 const colouring = () => {
   const last = explorer.systems.filter(({ oracle }) => !oracle).at(-1)?.name;
-  const { colour } = explorer.state;
+  const { colour } = state;
   return colour === "none" ? undefined : explorer.column(colour || `${last}:cider`) ?? explorer.columns[0];
 };
 
 /** How many images the filters and the lasso leave; the chosen image and those most similar to it, or the first. */
 const report = async (space) => {
-  const { make, map, state, shown } = explorer;
-  const chosen = new Set(explorer.selection());
+  const chosen = new Set(selection());
   const here = map.content.images.filter((image) => chosen.has(image));
   const from = state.at === null ? undefined : explorer.numberOf(state.at);
   const similar = from === undefined ? null : await explorer.similarImages(space, from);
@@ -209,22 +185,20 @@ const report = async (space) => {
 
 /** A picture below the map; pointed at or focused, it marks its point. */
 const pictureOfPoint = (image) => {
-  const point = explorer.map.content.images.indexOf(image);
+  const point = map.content.images.indexOf(image);
   const [on, off] = [() => pointAt(point), () => pointAt(null)];
-  const item = explorer.make("li", { pointerenter: on, pointerleave: off, focusin: on, focusout: off }, explorer.openingPicture(image));
+  const item = make("li", { pointerenter: on, pointerleave: off, focusin: on, focusout: off }, openingPicture(image));
   item.place = point;
   return item;
 };
 
 /** The id of the image that is pointed at. */
-explorer.map.image = () => {
-  const { map, data, state } = explorer;
+map.image = () => {
   return state.view === "map" && map.at !== null ? data.images.ids[map.content.images[map.at]] : undefined;
 };
 
 /** Point at an image, or at none. */
 const pointAt = (place) => {
-  const { make, map, data } = explorer;
   if (map.at === place) return;
   map.at = place;
   drawPoint();
@@ -235,7 +209,7 @@ const pointAt = (place) => {
   map.tip.replaceChildren(
     explorer.picture(number, ""),
     make("p", {}, make("b", {}, data.images.ids[number]), " ", explorer.altOf(number)),
-    column ? make("p", {}, `${explorer.columnTitle(column)}: ${explorer.valueOf(column, number)}`) : "",
+    column ? make("p", {}, `${columnTitle(column)}: ${explorer.valueOf(column, number)}`) : "",
   );
   const [x, y] = toScreen(map.content.places[place]);
   const left = x > map.canvas.clientWidth / 2;
@@ -246,32 +220,27 @@ const pointAt = (place) => {
 
 /** Filter by the drawn line; a line with fewer than three corners takes the filter away. */
 const enclose = () => {
-  const { map } = explorer;
   const corners = map.line;
   map.line = null;
   drawNext(false);
-  explorer.refine({ lasso: corners.length > 2 ? explorer.lasso.written(corners, map.space) : "" });
+  refine({ lasso: corners.length > 2 ? explorer.lasso.written(corners, map.space) : "" });
   drawMap();
 };
 
 const openPoint = () => {
-  const { map, data } = explorer;
-  if (map.at !== null) explorer.go({ image: data.images.ids[map.content.images[map.at]] });
+  if (map.at !== null) go({ image: data.images.ids[map.content.images[map.at]] });
 };
 
 const zoomBy = (factor, x = 0, y = 0) => {
-  const { map } = explorer;
   const zoom = Math.min(40, Math.max(1, map.zoom * factor));
-  const side = Math.min(map.canvas.clientWidth, map.canvas.clientHeight) * 0.94;
-  map.x += (x / side) * (1 / map.zoom - 1 / zoom);
-  map.y += (y / side) * (1 / map.zoom - 1 / zoom);
-  map.zoom = zoom;
+  const shift = (1 - map.zoom / zoom) / sideOf();
+  Object.assign(map, { zoom, x: map.x + x * shift, y: map.y + y * shift });
   pointAt(null);
   drawMap();
 };
 
 const zoomOut = () => {
-  Object.assign(explorer.map, { zoom: 1, x: 0.5, y: 0.5 });
+  Object.assign(map, { zoom: 1, x: 0.5, y: 0.5 });
   pointAt(null);
   drawMap();
 };
@@ -279,7 +248,7 @@ const zoomOut = () => {
 /** The nearest point of those that pass, by distance on the screen. */
 const nearestPoint = (x, y, most, passes = () => true) => {
   let [best, least] = [null, most * most];
-  explorer.map.content.places.forEach((place, number) => {
+  map.content.places.forEach((place, number) => {
     const [across, up] = toScreen(place);
     const distance = (across - x) ** 2 + (up - y) ** 2;
     if (distance < least && passes(across - x, up - y, number)) [best, least] = [number, distance];
@@ -295,7 +264,6 @@ const TOWARDS = {
 };
 
 const listen = (canvas) => {
-  const { map } = explorer;
   let from = null;
   let moved = 0;
   const offset = (event) => {
@@ -316,10 +284,9 @@ const listen = (canvas) => {
       map.line.push(fromScreen(offset(event)));
       return drawMap();
     }
-    const side = Math.min(canvas.clientWidth, canvas.clientHeight) * 0.94 * map.zoom;
     moved += Math.abs(x) + Math.abs(y);
-    map.x -= x / side;
-    map.y -= y / side;
+    map.x -= x / sideOf();
+    map.y -= y / sideOf();
     from = [event.clientX, event.clientY];
     drawMap();
   });
@@ -328,8 +295,8 @@ const listen = (canvas) => {
     if (map.line) return enclose();
     if (moved > 5) return;
     pointAt(nearestPoint(...offset(event), NEAR));
-    if (explorer.map.image() === explorer.state.at) return openPoint();
-    explorer.go({ at: explorer.map.image() ?? null }, true);
+    if (map.image() === state.at) return openPoint();
+    go({ at: map.image() ?? null }, true);
   });
   canvas.addEventListener("pointercancel", () => (from = map.line = null));
   canvas.addEventListener("pointerleave", () => from ?? pointAt(null));
@@ -347,12 +314,8 @@ const listen = (canvas) => {
     if (towards) {
       const [x, y] =
         map.at === null ? [canvas.clientWidth / 2, canvas.clientHeight / 2] : toScreen(map.content.places[map.at]);
-      const next = nearestPoint(
-        x,
-        y,
-        Infinity,
-        (across, up, number) => number !== map.at && (map.at === null || towards(across, up)),
-      );
+      const passes = (across, up, number) => number !== map.at && (map.at === null || towards(across, up));
+      const next = nearestPoint(x, y, Infinity, passes);
       if (next !== null) pointAt(next);
     } else if (event.key === "Enter") openPoint();
     else if (event.key === "+" || event.key === "=") zoomBy(1.5);

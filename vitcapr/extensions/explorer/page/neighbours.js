@@ -6,17 +6,14 @@ explorer.neighbours = {};
 
 /** The retrieval model that is shown: its place and name. */
 explorer.space = () => {
-  const { spaces } = explorer.data.overview;
-  const place = Math.max(
-    0,
-    spaces.findIndex(({ name }) => name === explorer.state.space),
-  );
+  const { spaces } = data.overview;
+  const place = Math.max(0, spaces.findIndex(({ name }) => name === state.space));
   return spaces.length ? { ...spaces[place], place } : null;
 };
 
 explorer.spaceMenu = () => {
-  const options = explorer.data.overview.spaces.map(({ name }) => [name, name]);
-  return explorer.menu("Retrieval model", options, (space) => explorer.go({ space }, true), explorer.space().name);
+  const options = data.overview.spaces.map(({ name }) => [name, name]);
+  return explorer.menu("Retrieval model", options, (space) => go({ space }, true), explorer.space().name);
 };
 
 /** The systems whose captions a retrieval model embedded. */
@@ -24,14 +21,13 @@ explorer.isWritten = (system) => explorer.space()?.written.includes(system.name)
 
 /** The images most similar to an image in a space; none if the model did not embed it. */
 explorer.similarImages = async (space, number) => {
-  const { part } = explorer.data.overview;
+  const { part } = data.overview;
   const content = await explorer.load(`neighbours-${space.place}-${Math.floor(number / part)}`);
   return content.images[number % part]?.images.map(([image]) => image) ?? null;
 };
 
 /** Fill `place` with the neighbours of an image, of one of its references, or of the caption of a system. */
 explorer.neighbours.show = async (place, number, reference, system) => {
-  const { make, data } = explorer;
   const space = explorer.space();
   const part = Math.floor(number / data.overview.part);
   const content = await explorer.load(`neighbours-${space.place}-${part}`);
@@ -45,7 +41,7 @@ explorer.neighbours.show = async (place, number, reference, system) => {
       : data.images.references.text[reference];
   const subject = make("span", {}, text === null ? "the image" : `“${text}”`);
   const title = make("h3", { tabindex: "-1" }, "Neighbours of ", subject, " in the space of ", explorer.spaceMenu());
-  const back = () => explorer.go({ reference: null, caption: "" }, true);
+  const back = () => go({ reference: null, caption: "" }, true);
   if (text !== null) title.append(" ", make("button", { click: back }, "ask with the image"));
   place.replaceChildren(title);
   const found = system
@@ -59,7 +55,6 @@ explorer.neighbours.show = async (place, number, reference, system) => {
 
 /** The other references and images that are near to an image. */
 const ofImage = (number, { captions, images, own, rank }) => {
-  const { make, data } = explorer;
   const owner = (reference) => data.images.references.image[reference];
   const wrong = captions.find(([reference]) => owner(reference) !== number);
   const facts = [];
@@ -67,14 +62,11 @@ const ofImage = (number, { captions, images, own, rank }) => {
   if (wrong)
     facts.push(match(owner(wrong[0]), wrong, rank === 1 ? null : 1, false, data.images.references.text[wrong[0]]));
   if (rank > 1) facts.reverse();
-  const lines = captions.map(([reference, cosine]) =>
-    make(
-      "li",
-      { class: owner(reference) === number ? "right" : "wrong" },
-      make("a", { href: explorer.address({ image: data.images.ids[owner(reference)], reference }) }, data.images.references.text[reference]),
-      make("span", { class: "cosine" }, shownCosine(cosine)),
-    ),
-  );
+  const lines = captions.map(([reference, cosine]) => {
+    const href = explorer.address({ image: data.images.ids[owner(reference)], reference });
+    const verdict = owner(reference) === number ? "right" : "wrong";
+    return make("li", { class: verdict }, make("a", { href }, data.images.references.text[reference]), cosineOf(cosine));
+  });
   return [
     make("div", { class: "matches" }, facts),
     make("h4", {}, "Nearest captions"),
@@ -86,7 +78,6 @@ const ofImage = (number, { captions, images, own, rank }) => {
 
 /** The images that are near to a reference or a caption. */
 const ofText = ({ images, own, rank }) => {
-  const { make } = explorer;
   const wrong = images.find(([image]) => image !== own[0]);
   const facts = [match(own[0], own, rank, true, null)];
   if (wrong) facts.push(match(wrong[0], wrong, rank === 1 ? null : 1, false, null));
@@ -96,25 +87,18 @@ const ofText = ({ images, own, rank }) => {
 
 /** The true match or a wrong one, large. `rank` is null for a wrong one behind the true one. */
 const match = (image, [, cosine], rank, right, text) => {
-  const { make } = explorer;
   const title = right ? `true match, rank ${rank}` : rank === 1 ? "first match, wrong" : "nearest wrong match";
-  return make(
-    "figure",
-    { class: `match ${right ? "right" : "wrong"}` },
-    make("p", { class: "verdict" }, right ? "✓ " : "✗ ", title, make("span", { class: "cosine" }, shownCosine(cosine))),
-    explorer.openingPicture(image),
-    text === null ? null : make("figcaption", {}, text),
-  );
+  const verdict = make("p", { class: "verdict" }, right ? "✓ " : "✗ ", title, cosineOf(cosine));
+  const caption = text === null ? null : make("figcaption", {}, text);
+  return make("figure", { class: `match ${right ? "right" : "wrong"}` }, verdict, openingPicture(image), caption);
 };
 
 const thumbnails = (images, own) => {
-  const { make } = explorer;
   const items = images.map(([image, cosine]) => {
     const [verdict, mark] = own === null ? ["", ""] : image === own ? ["right", "✓ "] : ["wrong", "✗ "];
-    const number = make("span", { class: "cosine" }, mark, shownCosine(cosine));
-    return make("li", { class: verdict }, explorer.openingPicture(image), number);
+    return make("li", { class: verdict }, openingPicture(image), cosineOf(cosine, mark));
   });
   return make("ol", { class: "thumbnails" }, items);
 };
 
-const shownCosine = (cosine) => `cosine ${cosine.toFixed(3)}`;
+const cosineOf = (cosine, mark = "") => make("span", { class: "cosine" }, `${mark}cosine ${cosine.toFixed(3)}`);

@@ -1,16 +1,15 @@
 "use strict";
 // The scores of the whole split, a table for each group.
 
-explorer.scores = {};
+const scores = {};
 
-explorer.scores.show = () => {
-  const { make, data } = explorer;
+scores.show = () => {
   const rows = [...data.overview.systems, ...data.overview.spaces];
   const groups = [...new Set(rows.flatMap(({ scores }) => scores.map(({ group }) => group)))];
   const tables = groups.map((group) => {
     const here = rows.filter(({ scores }) => scores.some((score) => score.group === group));
-    const scores = here.flatMap((row) => row.scores.filter((score) => score.group === group));
-    const labels = new Map(scores.map(({ name, label }) => [name, label]));
+    const own = here.flatMap((row) => row.scores.filter((score) => score.group === group));
+    const labels = new Map(own.map(({ name, label }) => [name, label]));
     const cell = (row, name) => {
       const score = row.scores.find((one) => one.name === name);
       const interval = score?.interval ? make("small", {}, score.interval) : null;
@@ -20,10 +19,6 @@ explorer.scores.show = () => {
     return explorer.table(["", ...labels.values()], lines, group);
   });
   const note = "Of the whole split; below each score, its 95 % interval over the images. The best of a column is bold, oracles left out.";
-  explorer
-    .find("scores")
-    .replaceChildren(
-      make("p", { class: "note" }, groups.length ? note : "The experiments have no scores of this split."),
-      ...tables,
-    );
+  const text = groups.length ? note : "The experiments have no scores of this split.";
+  find("scores").replaceChildren(make("p", { class: "note" }, text), ...tables);
 };

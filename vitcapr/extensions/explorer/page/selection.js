@@ -6,18 +6,12 @@ let texts = null;
 /** The captions and the references of each image in lower case. */
 const searched = () => {
   if (texts) return texts;
-  const { captions, references, ids } = explorer.data.images;
-  const of = (number, places) => places.map((place) => captions[place][number] ?? "");
-  const shown = explorer.shownSystems().map((system) => system.place);
+  const { captions, references, ids } = data.images;
+  const systems = shownSystems();
+  const searchable = (lines) => lines.join("\n").toLowerCase();
   texts = {
-    captions: ids.map((_, number) => of(number, shown).join("\n").toLowerCase()),
-    references: ids.map((_, number) =>
-      explorer
-        .referencesOf(number)
-        .map((reference) => references.text[reference])
-        .join("\n")
-        .toLowerCase(),
-    ),
+    captions: ids.map((_, number) => searchable(systems.map(({ place }) => captions[place][number] ?? ""))),
+    references: ids.map((_, number) => searchable(referencesOf(number).map((one) => references.text[one]))),
   };
   return texts;
 };
@@ -26,10 +20,10 @@ let hidden = "";
 let last = { key: null, found: [] };
 
 /** The numbers of the images that fit, sorted. Images without a value of the sorting column come last. */
-explorer.selection = () => {
-  const { words, where, conditions, sort, down, lasso, stars } = explorer.state;
-  if (hidden !== String(explorer.state.hidden)) {
-    hidden = String(explorer.state.hidden);
+const selection = () => {
+  const { words, where, conditions, sort, down, lasso, stars } = state;
+  if (hidden !== String(state.hidden)) {
+    hidden = String(state.hidden);
     texts = null;
   }
   const key = JSON.stringify([words, where, conditions, sort, down, lasso, stars, hidden]);
@@ -50,14 +44,10 @@ explorer.selection = () => {
 
 /** The numbers of the images that fit all filters but the condition at a place. */
 const fitting = (but = -1) => {
-  const { words, where, conditions } = explorer.state;
+  const { words, where, conditions } = state;
   const [terms, others] = [explorer.terms(words), conditions.filter((_, place) => place !== but)];
-  return [...explorer.data.images.ids.keys()].filter(
-    (number) =>
-      explorer.lasso.has(number) &&
-      others.every((condition) => meets(condition, number)) &&
-      hasTerms(terms, where, number),
-  );
+  const fits = (number) => explorer.lasso.has(number) && others.every((one) => meets(one, number)) && hasTerms(terms, where, number);
+  return [...data.images.ids.keys()].filter(fits);
 };
 explorer.fitting = fitting;
 

@@ -23,13 +23,13 @@ const START = {
 /** The parts of the state that the address repeats, by their names there. */
 const LISTS = { conditions: "if", hidden: "without", stars: "star" };
 
-explorer.state = { ...START };
+let state = { ...START };
 
 /** Read the state from the address. */
 explorer.readState = () => {
   const given = new URLSearchParams(location.hash.slice(1));
   const number = (name, otherwise) => (/^\d+$/.test(given.get(name) ?? "") ? Number(given.get(name)) : otherwise);
-  explorer.state = {
+  state = {
     image: given.get("image"),
     view: given.get("view") ?? START.view,
     words: given.get("words") ?? "",
@@ -59,19 +59,19 @@ const readCondition = (text) => {
 /** The address of the present state with some changes. What was asked of an image ends with it. */
 explorer.address = (changes) => {
   const asked = "image" in changes ? { reference: null, caption: "" } : {};
-  const state = { ...explorer.state, ...asked, ...changes };
+  const next = { ...state, ...asked, ...changes };
   const given = new URLSearchParams();
   for (const name of Object.keys(START))
-    if (name !== "down" && !LISTS[name] && state[name] !== START[name] && state[name] !== null)
-      given.set(name, state[name]);
-  if (state.down) given.set("down", "");
-  const written = { ...state, conditions: state.conditions.map((one) => `${one.low ?? ""}~${one.high ?? ""}~${one.name}`) };
+    if (name !== "down" && !LISTS[name] && next[name] !== START[name] && next[name] !== null)
+      given.set(name, next[name]);
+  if (next.down) given.set("down", "");
+  const written = { ...next, conditions: next.conditions.map((one) => `${one.low ?? ""}~${one.high ?? ""}~${one.name}`) };
   for (const [list, name] of Object.entries(LISTS)) for (const one of written[list]) given.append(name, one);
   return `#${given}`;
 };
 
 /** Show another state. Filters replace the entry of the browser's history; views and images add one. */
-explorer.go = (changes, replace = false) => {
+const go = (changes, replace = false) => {
   const address = explorer.address(changes);
   if (address === (location.hash || "#")) return;
   if (replace) location.replace(address);
@@ -79,4 +79,4 @@ explorer.go = (changes, replace = false) => {
 };
 
 /** Filter or sort otherwise: back on the first page. */
-explorer.refine = (changes) => explorer.go({ page: 1, ...changes }, true);
+const refine = (changes) => go({ page: 1, ...changes }, true);

@@ -5,10 +5,10 @@ const MOST = 4; // systems side by side
 const FEWEST = 10; // images from which the normal approximation holds roughly
 const FAR = 1.96; // standard errors to each end of a 95 % interval
 
-explorer.subset = {};
+const subset = {};
 
 /** The mean of numbers, and its 95 % interval by the normal approximation; no interval for few numbers. */
-explorer.subset.mean = (values) => {
+subset.mean = (values) => {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   const error = Math.sqrt(squares / (values.length - 1) / values.length);
@@ -17,7 +17,7 @@ explorer.subset.mean = (values) => {
 
 /** The scores that are means over images, by their label: the numbers of each system or model by its name. */
 const groups = () => {
-  const shown = new Set(explorer.shownSystems().map(({ name }) => name));
+  const shown = new Set(shownSystems().map(({ name }) => name));
   const found = new Map();
   for (const column of explorer.columns.filter(({ mean, group }) => mean && (mean === "rank" || shown.has(group)))) {
     const label = column.mean === "rank" ? "I→T R@1" : column.label;
@@ -29,7 +29,6 @@ const groups = () => {
 };
 
 const cell = (one, first, images) => {
-  const { make, shown, subset } = explorer;
   const known = images.filter((image) => one.values[image] !== null && first.values[image] !== null);
   if (!known.length) return "–";
   const text = ({ mean, low, high }, sign = "") => {
@@ -42,12 +41,11 @@ const cell = (one, first, images) => {
   return make("td", {}, own, make("div", {}, "difference ", text(difference, "+")));
 };
 
-explorer.subset.show = () => {
-  const { make, find, table, selection } = explorer;
+subset.show = () => {
   const [place, images] = [find("subset"), selection()];
   const summary = place.querySelector("summary") ?? make("summary");
-  summary.textContent = `Scores of these ${explorer.shown(images.length)} images`;
-  const details = place.querySelector("details") ?? make("details", { toggle: () => explorer.subset.show() }, summary);
+  summary.textContent = `Scores of these ${shown(images.length)} images`;
+  const details = place.querySelector("details") ?? make("details", { toggle: () => subset.show() }, summary);
   if (!details.parentNode) place.append(details);
   if (!details.open) return details.replaceChildren(summary);
   const kinds = new Map();
@@ -57,7 +55,7 @@ explorer.subset.show = () => {
   }
   const tables = [...kinds.values()].map((rows) => {
     const lines = rows.map(([label, several]) => [label, ...several.map((one) => cell(one, several[0], images))]);
-    return table(["", ...rows[0][1].map(({ group }) => group)], lines);
+    return explorer.table(["", ...rows[0][1].map(({ group }) => group)], lines);
   });
   const note = `Means over the images, with 95 % intervals by the normal approximation, and paired differences from the first column; no interval below ${FEWEST} images. A filter by a score moves the mean of this score. At most ${MOST} systems: hide others among the filters.`;
   details.replaceChildren(summary, ...(images.length ? tables : []), make("p", { class: "note" }, note));

@@ -19,18 +19,17 @@ explorer.hasTerm = (text, term) => {
 };
 
 /** The places of the words that a reranking added to the caption of its base. */
-explorer.addedWords = (system, number) => new Set(explorer.data.images.added[system.place]?.[number]);
+explorer.addedWords = (system, number) => new Set(data.images.added[system.place]?.[number]);
 
 /** The words of a caption that claim something wrong: by their places, what is true. */
-explorer.wrongWords = (system, number) => new Map(explorer.data.images.wrong[system.place]?.[number] ?? []);
+explorer.wrongWords = (system, number) => new Map(data.images.wrong[system.place]?.[number] ?? []);
 
 /** A wrong word; pointed at or reached with the Tab key, it says what is true. */
 const wrongWord = (word, truth) =>
-  explorer.make("span", { class: "false", tabindex: 0, role: "note", "aria-label": `${word}: ${truth}`, "data-truth": truth }, word);
+  make("span", { class: "false", tabindex: 0, role: "note", "aria-label": `${word}: ${truth}`, "data-truth": truth }, word);
 
 /** The caption of a system in elements; words that its reranking added are marked, and wrong ones. */
-explorer.captionOf = (system, number) => {
-  const { make, data } = explorer;
+const captionOf = (system, number) => {
   const caption = data.images.captions[system.place][number];
   if (caption === null) return [make("span", { class: "faint" }, "no caption")];
   if (caption === "") return [make("span", { class: "faint" }, "an empty caption")];
