@@ -74,6 +74,11 @@ class Part:
     module: str
     path: Path
 
+    @property
+    def is_packaged(self) -> bool:
+        """Whether it comes with vitcapr."""
+        return self.module.startswith("vitcapr.")
+
     def load(self, attribute: str | None = None) -> Any:
         """Import the module, and return ``attribute`` of it, by default the part.
 
@@ -192,8 +197,8 @@ def part_modules(settings: Mapping[str, Any]) -> list[str]:
 
 
 def extension_parts(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the file in the study or the module of each part of an extension that settings name, by ``loss dcl``."""
-    named = {part.module: part for part in all_parts()}
+    """Return the file in the study or the module of each part that settings name and vitcapr lacks, by ``loss dcl``."""
+    named = {part.module: part for part in all_parts() if not part.is_packaged}
     found = [named[module] for module in part_modules(settings) if module in named]
     here = Path.cwd()
     return {

@@ -140,9 +140,9 @@ _TASKS = {
 
 
 def _part(model: ModelFiles) -> str:
-    """Return the file of an extension that defines the captioner, from the folder of the study on; else empty."""
+    """Return the file of another extension that defines the captioner, from the folder of the study on; else empty."""
     part = parts("CAPTIONER").get(getattr(model.model, "architecture", ""))
-    return "" if part is None else from_here(part.path)
+    return "" if part is None or part.is_packaged else from_here(part.path)
 
 
 def read_page(folder: Path) -> str:

@@ -50,6 +50,7 @@ def test_only_what_was_trained_is_stored_and_the_card_names_the_rest(trained: di
     assert weights.keys() == {name for name in weights if "lora" in name or name.startswith("projector")}
     assert card["language_model"]["source"] == "tiny-llama"
     assert len(card["language_model"]["weights_sha256"]) == 64
+    assert "extensions" not in card, "what comes with vitcapr needs no other distribution"
 
 
 def test_pieces_are_words_where_people_read(trained: dict[str, Any], tmp_path: Path) -> None:
