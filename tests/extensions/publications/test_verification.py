@@ -13,7 +13,7 @@ import pytest
 from tests.extensions.publications import forgery
 from tests.extensions.publications.conftest import quiet
 from vitcapr.errors import UserError
-from vitcapr.extensions.publications.differences import favoured
+from vitcapr.extensions.publications.differences import favoured, find_differences
 from vitcapr.extensions.publications.verification import Verification, verify
 
 GREEDY, BEAM = "captions/a/greedy/test/captions.json", "captions/a/beam/test/captions.json"
@@ -35,6 +35,16 @@ def test_an_honest_publication_verifies(publication: Path, tmp_path: Path) -> No
     trusted = [number.row["metric"] for number in honest.numbers() if number.status != "equal"]
     assert trusted == ["novel_share", "novel_share"]
     assert {run.stage for run in honest.trusted} == {"data_scenes", "vocabulary", "train_captioner", "train_retriever"}
+
+
+@pytest.mark.parametrize(("cell", "faults"), [("61.6", []), ("64.6", ["1 values: line 2 61.6, again 64.6"])])
+def test_pages_are_compared_by_what_they_say(tmp_path: Path, cell: str, faults: list[str]) -> None:
+    """Styles change from version to version."""
+    page = "<style>td {{ padding: {} }}</style>\n<body class='{}'><td>CIDEr</td><td>{}</td></body>\n"
+    one, other = tmp_path / "one.html", tmp_path / "other.html"
+    one.write_text(page.format("4px", "a", "61.6"))
+    other.write_text(page.format("0 1rem", "b2", cell))
+    assert [each.what for each in find_differences(one, other, None, 0.1) if not each.floating] == faults
 
 
 def set_score(**values: Any) -> Callable[[Path], None]:

@@ -25,6 +25,8 @@ _PICKED, _LUCK = {"cider", "bleu_4", "meteor", "rouge_l", "spice"}, 4.0
 3 of 100,000 times."""
 _SHOWN = 3
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]+>", re.DOTALL)
+"""Of a page, what readers do not read; another version of vitcapr writes other styles."""
 
 Likelihoods = Callable[[Mapping[str, Sequence[str]]], Mapping[str, Sequence[float]]]
 """From the words of a caption of each image to the log-probabilities of the words and of the end."""
@@ -177,7 +179,7 @@ def _values(published: Path, again: Path) -> Iterator[Difference]:
 
 
 def _read_values(path: Path) -> dict[str, str]:
-    """Return the values of a file as texts, by their names; a page has its lines."""
+    """Return the values of a file as texts, by their names; a page has the lines of its text."""
     if path.suffix == ".json":
         return dict(leaves(read_json(path)))
     if path.suffix == ".npz":
@@ -190,7 +192,11 @@ def _read_values(path: Path) -> dict[str, str]:
         return {"images": str(images)} | {f"{name} of image '{image}'": str(value) for name, image, value in rows}
     if path.suffix == ".gz":
         return {"content": sha256_file(path)}
-    return {f"line {n}": line for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)}
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".html":
+        text = _MARKUP.sub("\n", text)
+    lines = (line for line in text.splitlines() if line.strip())
+    return {f"line {n}": line for n, line in enumerate(lines, 1)}
 
 
 def favoured(published: Path, again: Path) -> Iterator[Difference]:
