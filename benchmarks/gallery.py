@@ -75,9 +75,7 @@ def photograph_pages() -> None:
         driver.get(f"{address}#if=1~~attention, beam:wrong_claims")
         until(driver, lambda: driver.execute_script("return document.documentElement.dataset.ready"))
         driver.execute_script(WORD)
-        word = until(driver, lambda: driver.find_elements("css selector", ".system:first-child .word.attended.false"))[
-            -1
-        ]
+        word = until(driver, lambda: driver.find_elements("css selector", "#image .word.attended.false"))[0]
         driver.execute_script("arguments[0].focus({ preventScroll: true })", word)
         until(driver, lambda: driver.find_elements("css selector", "#image .light-scale"))
         photograph(driver, IMAGES / "explorer.png", 640)
