@@ -12,6 +12,7 @@ its ``note`` says why.
 
 import subprocess
 import sys
+from fnmatch import filter
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
@@ -83,9 +84,23 @@ TABLES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
         },
         CAPTIONS | WORDS,
     ),
+    "flickr8k heads": (
+        "experiments/projection-flickr8k.yaml",
+        {
+            "raw": "raw/",
+            "linear, 5,000 pairs": "linear-seed?/",
+            "mlp, the best of three learning rates, 5,000 pairs": "mlp-seed?/",
+            "residual, dropout, mixup, 5,000 pairs": "recommended-seed?/",
+            "linear, 30,000 pairs": "linear_all-seed?/",
+            "mlp, 30,000 pairs": "mlp_all-seed?/",
+            "`recommended_all`, 30,000 pairs": "recommended_all-seed?/",
+            "the same with a query bank": "recommended_all-seed?-query_bank/",
+        },
+        RECALLS,
+    ),
     "flickr8k recalls": ("experiments/flickr8k-vit-tiny.yaml", {"the retriever that reranks": "bag/"}, RECALLS),
 }
-"""Name -> the experiment; the model and decoding of each row; the metric of each column."""
+"""Name -> the experiment; the model and decoding of each row, ``?`` for a seed; the metric of each column."""
 
 
 def fingerprint(experiment: str) -> str:
@@ -110,11 +125,15 @@ def rows(systems: dict[str, str], metrics: dict[str, str], folders: list[Path]) 
     read = [pd.read_csv(folder / "summary.csv", keep_default_na=False) for folder in folders]
     key = ["split", "model", "decoding", "metric"]
     scores = [summary.set_index(key)[["value", "low", "high"]].apply(pd.to_numeric) for summary in read]
-    return {
-        title: [_cell([each.loc[("test", *system.split("/"), metric)] for each in scores], metric in WORDS.values())
-                for metric in metrics.values()]
-        for title, system in systems.items()
-    }  # fmt: skip
+    cells: dict[str, list[str]] = {}
+    for title, system in systems.items():
+        name, decoding = system.split("/")
+        seeds = [(each, model) for each in scores for model in filter(sorted({*each.index.unique("model")}), name)]
+        cells[title] = [
+            _cell([each.loc[("test", model, decoding, metric)] for each, model in seeds], metric in WORDS.values())
+            for metric in metrics.values()
+        ]
+    return cells
 
 
 def _cell(seeds: list[pd.Series], counts: bool) -> str:

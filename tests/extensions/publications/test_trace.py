@@ -27,7 +27,8 @@ def test_an_image_of_the_test_split_trains_nothing(study: Path, publication: Pat
     contains |= {"metrics/a/greedy/test/per_image.parquet"}
     assert contains <= found[CONTAINS].keys()
     assert any(how.startswith("its vector, row") for how in found[CONTAINS].values())
-    assert {"embeddings/r/test/embeddings.npz", "summary.csv"} <= found[DERIVED].keys()
+    assert found[CONTAINS]["embeddings/r/test/embeddings.npz"].startswith("its numbers, row ")
+    assert "summary.csv" in found[DERIVED]
     assert "captioners/a/best.safetensors" not in found[DERIVED]
     assert str(publication) in found[COPIED]
 
@@ -35,7 +36,8 @@ def test_an_image_of_the_test_split_trains_nothing(study: Path, publication: Pat
 def test_an_image_of_the_training_split_is_in_every_model(study: Path) -> None:
     found = traced(study, "train")
     assert {"captioners/a/best.safetensors", "retrievers/r/best.safetensors", "summary.csv"} <= found[DERIVED].keys()
-    assert "captions/a/beam/test/captions.json" in found[DERIVED]
+    assert {"captions/a/beam/test/captions.json", "embeddings/r/test/embeddings.npz"} <= found[DERIVED].keys()
+    assert "text/tokens.npz" in found[CONTAINS]
 
 
 def test_pushed_copies_are_listed_where_they_descend_from_the_image(study: Path) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from vitcapr.errors import UserError
 from vitcapr.extensions.publications.contents import DATA
 from vitcapr.extensions.publications.store_rows import Items, find_rows
@@ -40,8 +42,10 @@ def trace(image: str, results: Path) -> Iterator[Descendant]:
         UserError: no data set of the results has the image, and no file has its id.
     """
     known, ids, derived, copies = find_images(image, results), {image}, dict[Path, Run](), list[Copy]()
+    rows = dict[Path, set[int]]()
     for folder, items in known.items():
         data, records = read_manifest(folder / DATA), Records(folder)
+        rows[folder] = set(data.rows_of(list(items.image_id)).tolist())
         for _, each in data.images[data.images["image_id"].isin(list(items.image_id))].iterrows():
             ids.add(each["image_id"])
             derived |= {folder / place: run for place, run in descending(records, each["split"]).items()}
@@ -55,6 +59,8 @@ def trace(image: str, results: Path) -> Iterator[Descendant]:
         if mentions(path, ids):
             found = True
             yield Descendant(CONTAINS, str(path), "its id")
+        elif path in derived and (own := rows_in(path, rows[next(above for above in path.parents if above in rows)])):
+            yield Descendant(CONTAINS, str(path), f"its numbers, row {', '.join(map(str, own))}")
         elif path in derived:
             trained = "trained with it: " if derived[path].stage.startswith("train_") else ""
             yield Descendant(DERIVED, str(path), f"{trained}{derived[path].name}, {derived[path].time[:10]}")
@@ -62,8 +68,8 @@ def trace(image: str, results: Path) -> Iterator[Descendant]:
         what = f"no data set here has the image '{image}', and no file has its id"
         raise UserError(what, where=results, remedy="give its id or its file")
     for store in sorted(path.parent for path in stores.glob(f"*/{GROUP}")):
-        if rows := sorted({row for items in known.values() for row in find_rows(store, items)[1]}):
-            yield Descendant(CONTAINS, str(store), f"{VECTOR} {', '.join(map(str, rows))}")
+        if stored := sorted({row for items in known.values() for row in find_rows(store, items)[1]}):
+            yield Descendant(CONTAINS, str(store), f"{VECTOR} {', '.join(map(str, stored))}")
             copies += read_copies(store)
     yield from (Descendant(COPIED, one.place, f"{one.file}, {one.time}, digest {one.digest[:16]}") for one in copies)
 
@@ -95,6 +101,15 @@ def descending(records: Records, split: str) -> dict[str, Run]:
             if DATA in run.wrote or reads or not found.keys().isdisjoint(places - {DATA}):
                 found |= dict.fromkeys(run.wrote, run)
     return found
+
+
+def rows_in(path: Path, rows: Collection[int]) -> list[int]:
+    """Return those of the rows of images that a file of arrays has: embeddings, attention or tokens."""
+    if path.suffix != ".npz":
+        return []
+    with np.load(path, allow_pickle=False) as arrays:
+        held = arrays["image_row"].tolist() if "image_row" in arrays.files else []
+    return sorted({*rows} & {*held})
 
 
 def mentions(path: Path, texts: Collection[str]) -> bool:
