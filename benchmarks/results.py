@@ -29,7 +29,8 @@ PAGES = (
     "docs/moving-stores.md",
     "docs/pytorch.md",
     "docs/ideas.md",
-    "docs/ideas.md",
+    "docs/vitcap-r.md",
+    "docs/projection-heads.md",
 )
 SLOWER = 1.1
 Table = dict[str, Any]
