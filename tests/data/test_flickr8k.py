@@ -210,7 +210,7 @@ def test_the_real_flickr8k(tmp_path, real_data):
     """Hodosh et al. 2013: 6,000 / 1,000 / 1,000 images and five captions each; the files hold 91 images more."""
     corpus = real_data / "flickr8k"
     options = {"images": str(corpus / "Flicker8k_Dataset"), "text": str(corpus / "Flickr8k_text")}
-    settings = {"flickr8k": options, "max_rejected": 0}
+    settings = {"flickr8k": options}
     run_stage(data_photographs, settings=settings, folder=tmp_path)
     manifest = read_manifest(tmp_path / "manifest.json")
     assert manifest.images["split"].value_counts().to_dict() == {
