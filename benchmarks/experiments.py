@@ -10,9 +10,9 @@ scores, as far as it counts. tests/test_benchmarks.py fails for a table whose fi
 its ``note`` says why.
 """
 
+import fnmatch
 import subprocess
 import sys
-from fnmatch import filter
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
@@ -106,8 +106,6 @@ TABLES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "flickr8k recalls": ("experiments/flickr8k-vit-tiny.yaml", {"the retriever that reranks": "bag/"}, RECALLS),
 }
 """Name -> the experiment; the model and decoding of each row, ``?`` for a seed; the metric of each column."""
-
-
 PRINTED: dict[str, dict[str, list[float | None]]] = {
     "flickr8k": {
         "ViTCap-R paper, greedy, 100 validation images": [3.8, None, None, None],
@@ -148,7 +146,9 @@ def rows(systems: dict[str, str], metrics: dict[str, str], folders: list[Path]) 
     cells: dict[str, list[str]] = {}
     for title, system in systems.items():
         name, decoding = system.split("/")
-        seeds = [(each, model) for each in scores for model in filter(sorted({*each.index.unique("model")}), name)]
+        seeds = [
+            (each, model) for each in scores for model in fnmatch.filter(sorted({*each.index.unique("model")}), name)
+        ]
         cells[title] = [
             _cell([each.loc[("test", model, decoding, metric)] for each, model in seeds], metric in WORDS.values())
             for metric in metrics.values()

@@ -26,7 +26,7 @@ _PICKED, _LUCK = {"cider", "bleu_4", "meteor", "rouge_l", "spice"}, 4.0
 _SHOWN = 3
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]+>", re.DOTALL)
-"""Of a page, what readers do not read; another version of vitcapr writes other styles."""
+"""Parts of a page that nobody reads; another version of vitcapr writes other styles."""
 
 Likelihoods = Callable[[Mapping[str, Sequence[str]]], Mapping[str, Sequence[float]]]
 """From the words of a caption of each image to the log-probabilities of the words and of the end."""

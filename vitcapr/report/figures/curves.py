@@ -115,8 +115,11 @@ def training_curves(
     Raises:
         UserError: there is nothing to draw.
     """
-    named = PANELS.get(kind, LOSSES)
-    panels = [panel for panel in named if any(_has(h, c) for h in histories.values() for c in panel.columns)]
+    panels = [
+        panel
+        for panel in PANELS.get(kind, LOSSES)
+        if any(_has(h, c) for h in histories.values() for c in panel.columns)
+    ]
     if not panels:
         raise UserError("no history has a column that can be drawn")
     handles = _handles(list(histories), any(panel.trained for panel in panels), bool(best))

@@ -52,11 +52,11 @@ def find_trained(given: str, known: Mapping[str, Any]) -> LanguageModel:
         UserError: it has other weights.
     """
     source = given if Path(given).is_dir() else known["source"]
-    found = find_language_model(source, known["revision"] or "main")
-    if found.card["weights_sha256"] != known["weights_sha256"]:
+    model = find_language_model(source, known["revision"] or "main")
+    if model.card["weights_sha256"] != known["weights_sha256"]:
         what, remedy = "the captioner was trained with other weights of its language model", "give the same checkpoint"
         raise UserError(what, where=source, remedy=remedy)
-    return found
+    return model
 
 
 def find_language_model(source: str, revision: str, in_float32: bool = False) -> LanguageModel:
