@@ -151,6 +151,17 @@ def test_tables_of_experiments_are_of_todays_code_or_say_why_not() -> None:
             assert table["fingerprint"] == today[table["experiment"]], f"{name}: {experiments.__doc__}"
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_a_measured_table_beside_those_of_the_file_names_its_commit(page: Path) -> None:
+    """A table with four decimals or more is of measurements, unless it is listed here; its paragraphs date it."""
+    others = {"files": "sizes of checkpoints", "scale": "computed, not measured"}
+    text = re.sub(r"<!-- (results|recipe|map).*?<!-- end of", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    blocks = ["", *text.split("\n\n"), ""]
+    for before, block, after in zip(blocks, blocks[1:], blocks[2:], strict=False):
+        if block.startswith("|") and len(re.findall(r"\d\.\d", block)) >= 4 and page.stem not in others:
+            assert re.search(r"commit [0-9a-f]{8}, 20\d\d-\d\d-\d\d", before + after), block.splitlines()[0]
+
+
 def test_the_scores_of_one_seed_have_an_interval_and_those_of_several_a_deviation(tmp_path: Path) -> None:
     for seed, value in enumerate((0.5, 0.7)):
         (tmp_path / str(seed)).mkdir()
