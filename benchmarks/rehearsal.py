@@ -43,6 +43,8 @@ SIZES = {(640, 480): 0.5, (480, 640): 0.2, (640, 427): 0.18, (427, 640): 0.06, (
 """The common sizes of COCO's photographs, with about their shares."""
 GREY = 0.002
 """Share of images with one channel."""
+SHORT = 0.005
+"""Share of the seconds below which a rule is one of the others."""
 LICENCE = {"id": 1, "name": "MIT, rendered by vitcapr", "url": ""}
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -140,10 +142,13 @@ def _write_karpathy(path: Path, tables: dict[str, Rows], held_out: int) -> None:
 
 
 def report(experiment: Path, references: Path) -> None:
-    """Write a row for each rule into ``results.json``: jobs, seconds, CPU seconds, memory and bytes."""
+    """Write a row for each rule that takes time into ``results.json``: jobs, seconds, CPU seconds, memory and bytes."""
     runs: dict[str, list[Run]] = defaultdict(list)
     for run in read_runs(experiment):
         runs[run.name.partition("/")[0]].append(run)
+    total = sum(map(_seconds, runs.values()))
+    short = [rule for rule, jobs in runs.items() if _seconds(jobs) < SHORT * total]
+    runs[f"the {len(short)} others"] = [job for rule in short for job in runs.pop(rule)]
     rows = {rule: list(_costs(jobs)) for rule, jobs in sorted(runs.items(), key=lambda item: -_seconds(item[1]))}
     columns = ["rule", "jobs", "seconds", "CPU seconds", "peak MB", "MB written"]
     command = "snakemake --cores 2 --configfile experiments/coco-rehearsal.yaml"
