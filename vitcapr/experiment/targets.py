@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from vitcapr.config.experiment import unique
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import TEST, Part
 from vitcapr.loader import ask
@@ -81,6 +82,26 @@ class Targets(Part):
             *ask("tables", self.experiment),
             *([self.path(paths.STATISTICS_TABLE)] if stores else []),
         ]
+
+    @property
+    def figures(self) -> list[str]:
+        """The pictures that a run draws."""
+        if not self.config.figures.formats or self.models.data_alone:
+            return []
+        return [
+            self.path(file, **wildcards)
+            for patterns, wildcards in ask("figures", self.experiment)
+            for file in self.in_formats(patterns)
+        ]
+
+    def in_formats(self, patterns: str | Iterable[str]) -> list[str]:
+        """Return the files of a figure in every format, from paths without its ending.
+
+        The rules of an experiment without figures have pictures as well, which no target asks for.
+        """
+        files = [patterns] if isinstance(patterns, str) else patterns
+        formats = unique(self.config.figures.formats) or ["png"]
+        return [f"{file}.{suffix}" for file in files for suffix in formats]
 
     @property
     def compared_ranks(self) -> dict[str, str]:

@@ -8,7 +8,6 @@ import pytest
 
 from tests.extensions.papers.maps import PAPERS, REPOSITORY, drawn, read_map
 from vitcapr.config.reading import read_yaml
-from vitcapr.experiment import figures
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.extensions.papers.published import TABLE_NAMES
 from vitcapr.pipeline.stage import stage_names
@@ -43,7 +42,7 @@ def test_the_papers_experiments_ask_for_the_files_of_its_map(paper: str, monkeyp
         values = read_yaml(Path("experiments") / f"{name}.yaml")
         experiment = Experiment.from_config(values, on_cluster=True)
         assert f"results/{name}/tables/{paper}/{paper}.md" in experiment.targets.tables
-        asked |= {file.removeprefix(f"results/{name}/") for file in figures.targets(experiment)}
+        asked |= {file.removeprefix(f"results/{name}/") for file in experiment.targets.figures}
     missing = {
         part.name
         for part in drawn(paper)

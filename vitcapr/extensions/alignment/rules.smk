@@ -51,8 +51,8 @@ use rule cpu_job as draw_alignment with:
         scores="results/{experiment}/alignments/{alignment}/scores.csv",
     output:
         pictures=report(
-            figures.in_formats(experiment, alignment.CURVE),
-            caption=figures.CAPTION,
+            targets.in_formats(alignment.CURVE),
+            caption=figure_caption,
             category="Retrieval",
             labels={
                 "figure": "alignments over training pairs",
@@ -94,19 +94,19 @@ use rule cpu_job as draw_atlas with:
     output:
         table=in_report(
             f"{paths.FIGURES}/atlas/atlas.md",
-            figures.CAPTION,
+            figure_caption,
             "Retrieval",
             figure="atlas of the inputs",
         ),
         numbers=report(
             f"{paths.FIGURES}/atlas/atlas.csv",
-            caption=figures.CAPTION,
+            caption=figure_caption,
             category="Retrieval",
             labels={"figure": "atlas of the inputs"},
         ),
         pictures=report(
-            figures.in_formats(experiment, alignment.ATLAS),
-            caption=figures.CAPTION,
+            targets.in_formats(alignment.ATLAS),
+            caption=figure_caption,
             category="Retrieval",
             labels={"figure": "atlas of the inputs"},
         ),

@@ -121,8 +121,8 @@ use rule cpu_job as draw_loss_curves with:
         cards=list_files(loss_cards),
     output:
         pictures=report(
-            figures.in_formats(experiment, finetuned.LOSS_CURVES),
-            caption=figures.CAPTION,
+            targets.in_formats(finetuned.LOSS_CURVES),
+            caption=figure_caption,
             category="Training",
             labels={
                 "figure": "losses of finetuned_dual_encoders",
@@ -146,8 +146,8 @@ use rule cpu_job as draw_pixels with:
         manifest=paths.MANIFEST,
     output:
         pictures=report(
-            figures.in_formats(experiment, finetuned.PIXEL_SHEETS),
-            caption=figures.CAPTION,
+            targets.in_formats(finetuned.PIXEL_SHEETS),
+            caption=figure_caption,
             category="Data",
             labels={"figure": "augmentation and Base64"},
         ),

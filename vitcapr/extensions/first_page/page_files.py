@@ -8,7 +8,6 @@ from typing import Any
 from vitcapr.config.base import from_here
 from vitcapr.config.dual_encoder import DualEncoderConfig
 from vitcapr.experiment import paths
-from vitcapr.experiment.figures import model_files
 from vitcapr.files import canonical_json
 from vitcapr.loader import ask, sections_to_run
 
@@ -31,8 +30,8 @@ def page_files(experiment: Any) -> list[str]:
         *(targets.path(paths.ATTENTION, **{**each, "split": split}) for each in attention),
         *(experiment.retrieval.embeddings(name, split) for name in ranked),
         *targets.compared_ranks.values(),
-        *model_files(targets.path(paths.CARD), trained).values(),
-        *model_files(targets.path(paths.HISTORY), with_history).values(),
+        *paths.model_files(targets.path(paths.CARD), trained).values(),
+        *paths.model_files(targets.path(paths.HISTORY), with_history).values(),
         *targets.differences,
         *ask("page", experiment),
     ]

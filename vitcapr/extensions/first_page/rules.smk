@@ -16,6 +16,7 @@ use rule cpu_job as first_page with:
     params:
         **stages.first_page(
             split=targets.page_split,
+            figures=bool(targets.figures),
             command=run_again(
                 workflow.overwrite_configfiles, workflow.config_settings.config
             ),

@@ -76,8 +76,8 @@ use rule cpu_job as draw_pca with:
         text_features=lambda job: features.before_training(job.retriever)[1],
     output:
         pictures=report(
-            figures.in_formats(experiment, papers.PCA),
-            caption=figures.CAPTION,
+            targets.in_formats(papers.PCA),
+            caption=figure_caption,
             category="Retrieval",
             labels={"figure": "the shared space, PCA", "split": "{split}"},
         ),
@@ -93,18 +93,18 @@ use rule cpu_job as draw_pca with:
 
 use rule cpu_job as draw_bars with:
     input:
-        metrics=list_files(figures.recall_scores(experiment)),
+        metrics=list_files(retrieval.recall_scores),
     output:
         pictures=report(
-            figures.in_formats(experiment, papers.BARS),
-            caption=figures.CAPTION,
+            targets.in_formats(papers.BARS),
+            caption=figure_caption,
             category="Retrieval",
             labels={"figure": "recall of all retrievers, bars", "split": "{split}"},
         ),
     log:
         paths.log("draw_bars", "split"),
     params:
-        **stages.draw_bars(metrics=figures.recall_scores(experiment)),
+        **stages.draw_bars(metrics=retrieval.recall_scores),
         caption="Recall@1, 5 and 10 of all retrievers on the {split} split as bars from 0; for a retriever that was "
         "trained with several seeds the mean.",
 
@@ -115,8 +115,8 @@ use rule cpu_job as draw_pair_lengths with:
         manifest=paths.MANIFEST,
     output:
         pictures=report(
-            figures.in_formats(experiment, papers.PAIR_LENGTHS),
-            caption=figures.CAPTION,
+            targets.in_formats(papers.PAIR_LENGTHS),
+            caption=figure_caption,
             category="Data",
             labels={"figure": "text lengths by language"},
         ),

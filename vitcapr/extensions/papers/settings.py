@@ -52,7 +52,7 @@ def _figures(experiment: Any) -> Iterator[tuple[str, dict[str, str]]]:
     # Two of many components show little: PCA is drawn for the papers, which print it.
     for wildcards in retrieval.retrievals if paper else ():
         yield PCA, wildcards
-    if paper == "blip2-flickr30k" and retrieval.recall_systems:
+    if paper == "blip2-flickr30k" and retrieval.recall_scores:
         yield from ((BARS, {"split": split}) for split in experiment.models.splits)
     if experiment.config.data.dataset == "pairs":
         yield PAIR_LENGTHS, {}

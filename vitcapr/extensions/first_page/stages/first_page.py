@@ -78,7 +78,7 @@ def files_by_name(folder: Path, files: Iterable[Path]) -> dict[str, dict[str, Pa
     return found
 
 
-@stage(execution_only={"command", "configuration"})
+@stage(execution_only={"command", "configuration", "figures"})
 def first_page(
     summary: In[kinds.SummaryFile],
     manifest: In[kinds.ManifestFile],
@@ -88,6 +88,7 @@ def first_page(
     page: Out[kinds.PageFile],
     results: list[In[ShownFile]] | None = None,
     command: Annotated[str, "Command that runs the experiment, for the page"] = "",
+    figures: Annotated[bool, "Whether figures lie beside the page"] = False,
 ) -> None:
     """Write the first page: the result, scores, captioned pictures, retrieval at its best and worst, training, cost.
 
@@ -162,6 +163,7 @@ def first_page(
         runs=history_marks(runs, split),
         has_oracle=settings.has_oracle,
         split=split,
+        figures=figures,
         of_extensions=extensions,
         looked=looked,
         captioned=captioned,

@@ -8,13 +8,13 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tests.report.conftest import check_layout, packed, texts_of
+from vitcapr.extensions.figures.stages.draw_captions import draw_captions
+from vitcapr.extensions.figures.stages.draw_reranked import draw_reranked
 from vitcapr.metrics import java
 from vitcapr.report.figures.captioned import Captioned, caption_sheet
 from vitcapr.report.figures.examples import Run, mark_words
 from vitcapr.report.figures.page_layout import print_size
 from vitcapr.report.figures.style import DPI, save_figure
-from vitcapr.stages.draw_captions import draw_captions
-from vitcapr.stages.draw_reranked import draw_reranked
 
 LONG = "a man in a red shirt and a woman with a blue umbrella stand in front of a very tall building " * 3
 AWKWARD = [

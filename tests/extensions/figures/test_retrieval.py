@@ -6,15 +6,15 @@ from PIL import Image
 from tests.data_sets import embeddings_of
 from tests.report.conftest import check_layout, packed, texts_of
 from vitcapr.errors import UserError
+from vitcapr.extensions.figures.retrieved import find_failures, image_to_text, text_to_image
+from vitcapr.extensions.figures.stages.draw_learning_curve import draw_learning_curve
+from vitcapr.extensions.figures.stages.draw_retrieved import draw_retrieved
+from vitcapr.extensions.figures.stages.draw_side_by_side import draw_side_by_side
 from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.model import CARD, write_card
 from vitcapr.formats.scores import RankFile, Ranks, write_metrics
 from vitcapr.report import direction
 from vitcapr.report.direction import Match
-from vitcapr.report.figures.retrieved import find_failures, image_to_text, text_to_image
-from vitcapr.stages.draw_learning_curve import draw_learning_curve
-from vitcapr.stages.draw_retrieved import draw_retrieved
-from vitcapr.stages.draw_side_by_side import draw_side_by_side
 
 IMAGES = np.eye(3, dtype=np.float32)
 CAPTIONS = np.array([[0.6, 0.8, 0], [0.8, 0, 0.6], [0, 1, 0], [0, 0.96, 0.28]], np.float32)

@@ -4,17 +4,17 @@ from PIL import Image
 
 from tests.data_sets import angles, embeddings_of, write_data_set
 from tests.report.conftest import check_layout, texts_of
-from vitcapr.formats.embeddings import Embeddings, write_embeddings
-from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.pair_files import Pools, write_pools
-from vitcapr.report.direction import Match, image_to_text, text_to_image
-from vitcapr.report.figures.compared import (
+from vitcapr.extensions.figures.compared import (
     captions_side_by_side,
     draw_systems,
     images_side_by_side,
     matches_table,
     read_searched,
 )
+from vitcapr.formats.embeddings import Embeddings, write_embeddings
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.formats.pair_files import Pools, write_pools
+from vitcapr.report.direction import Match, image_to_text, text_to_image
 from vitcapr.report.figures.examples import Choice
 
 

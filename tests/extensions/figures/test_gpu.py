@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from tests.report.conftest import check_layout
+from vitcapr.extensions.figures.gpu import gpu_use
+from vitcapr.extensions.figures.stages.draw_gpu import draw_gpu
 from vitcapr.formats.training_files import GPU_COLUMNS as COLUMNS
 from vitcapr.formats.training_files import GpuUse, read_gpu_use
-from vitcapr.report.figures.gpu import gpu_use
-from vitcapr.stages.draw_gpu import draw_gpu
 from vitcapr.training import gpu_use as sampling
 
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from tests.data_sets import angles, embeddings_of, write_data_set
+from vitcapr.extensions.figures.stages.draw_embeddings import draw_embeddings
 from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.report import direction
 from vitcapr.report.figures import embedding_spaces as embeddings
 from vitcapr.report.figures.embedding_spaces import cosines, first_pairs, neighbourhoods, overlap
-from vitcapr.stages.draw_embeddings import draw_embeddings
 
 
 @pytest.fixture

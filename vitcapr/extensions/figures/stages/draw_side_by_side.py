@@ -21,9 +21,9 @@ def draw_side_by_side(
 
     All captions are in one language. With pools, the query is one that was set apart.
     """
+    from vitcapr.extensions.figures.compared import draw_systems, read_searched
     from vitcapr.files import write_text
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.compared import draw_systems, read_searched
     from vitcapr.report.figures.examples import Choice
     from vitcapr.report.figures.style import save_pictures
 

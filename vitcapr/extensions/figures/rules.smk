@@ -1,12 +1,12 @@
-# Figures. Every rule runs a stage vitcapr/stages/draw_*.py; vitcapr/experiment/figures.py lists the pictures of a run.
+# Figures. settings.py has their paths and lists the pictures of a run.
 
+from vitcapr.extensions.figures import settings as figures
 
-histories = figures.model_files(paths.HISTORY, figures.with_history(experiment))
-cards = figures.model_files(paths.CARD, figures.with_card(experiment))
-uses = figures.model_files(paths.GPU_USE, figures.trained_models(experiment))
+histories = paths.model_files(paths.HISTORY, figures.with_history(experiment))
+cards = paths.model_files(paths.CARD, figures.with_card(experiment))
+uses = paths.model_files(paths.GPU_USE, figures.trained_models(experiment))
 family_cards = figures.family_files(experiment, paths.CARD)
 family_scores = figures.family_files(experiment, paths.RETRIEVAL_SCORES)
-recall_scores = figures.recall_scores(experiment)
 compared_embeddings = partial(figures.compared_embeddings, experiment)
 drawn_captions = captioning.captions()
 drawn_claims = captioning.claims(drawn_captions)
@@ -20,8 +20,8 @@ use rule cpu_job as draw_attention with:
         vocabulary=paths.VOCABULARY,
     output:
         pictures=report(
-            figures.in_formats(experiment, figures.attended(experiment)),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.attended(experiment)),
+            caption=figure_caption,
             category="Attention",
             labels={
                 "figure": "attention by word",
@@ -44,8 +44,8 @@ use rule cpu_job as draw_caption_lengths with:
         manifest=paths.MANIFEST,
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.CAPTION_LENGTHS),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.CAPTION_LENGTHS),
+            caption=figure_caption,
             category="Data",
             labels={"figure": "caption lengths"},
         ),
@@ -61,8 +61,8 @@ use rule cpu_job as draw_word_frequencies with:
         vocabulary=paths.VOCABULARY,
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.WORD_FREQUENCIES),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.WORD_FREQUENCIES),
+            caption=figure_caption,
             category="Data",
             labels={"figure": "word frequencies"},
         ),
@@ -81,8 +81,8 @@ use rule cpu_job as draw_captions with:
         manifest=paths.MANIFEST,
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.CAPTION_SHEET),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.CAPTION_SHEET),
+            caption=figure_caption,
             category="Captions",
             labels={"figure": "captioned images", "split": "{split}"},
         ),
@@ -104,8 +104,8 @@ use rule cpu_job as draw_reranked with:
         manifest=paths.MANIFEST,
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.RERANKED_SHEET),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.RERANKED_SHEET),
+            caption=figure_caption,
             category="Captions",
             labels={"figure": "before and after reranking", "split": "{split}"},
         ),
@@ -127,8 +127,8 @@ use rule cpu_job as draw_curves with:
         cards=list_files(cards),
     output:
         pictures=report(
-            figures.in_formats(experiment, figures.curve_patterns(experiment)),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.curve_patterns(experiment)),
+            caption=figure_caption,
             category="Training",
             labels={"figure": "training curves"},
         ),
@@ -149,8 +149,8 @@ use rule cpu_job as draw_gpu with:
         uses=list_files(uses),
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.GPU_CURVES),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.GPU_CURVES),
+            caption=figure_caption,
             category="Training",
             labels={"figure": "GPU use and memory"},
         ),
@@ -171,8 +171,8 @@ use rule cpu_job as draw_embeddings with:
         manifest=paths.MANIFEST,
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.SPACES),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.SPACES),
+            caption=figure_caption,
             category="Retrieval",
             labels={"figure": "the shared space", "split": "{split}"},
         ),
@@ -194,8 +194,8 @@ use rule cpu_job as draw_retrieved with:
         manifest=paths.MANIFEST,
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.FAILURES),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.FAILURES),
+            caption=figure_caption,
             category="Retrieval",
             labels={"figure": "failures", "split": "{split}"},
         ),
@@ -212,18 +212,18 @@ use rule cpu_job as draw_retrieved with:
 
 use rule cpu_job as draw_recall with:
     input:
-        metrics=list_files(recall_scores),
+        metrics=list_files(retrieval.recall_scores),
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.RECALL),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.RECALL),
+            caption=figure_caption,
             category="Retrieval",
             labels={"figure": "recall of all retrievers", "split": "{split}"},
         ),
     log:
         paths.log("draw_recall", "split"),
     params:
-        **stages.draw_recall(metrics=recall_scores),
+        **stages.draw_recall(metrics=retrieval.recall_scores),
         caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
         "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
         "any of an image's captions is a hit. Each panel has a scale of its own.",
@@ -236,8 +236,8 @@ use rule cpu_job as draw_learning_curve with:
         manifest=paths.MANIFEST,
     output:
         pictures=report(
-            figures.in_formats(experiment, paths.LEARNING_CURVE),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.LEARNING_CURVE),
+            caption=figure_caption,
             category="Retrieval",
             labels={"figure": "recall over training pairs", "split": "{split}"},
         ),
@@ -264,8 +264,8 @@ use rule cpu_job as draw_side_by_side with:
         ),
     output:
         found=report(
-            paths.SIDE_BY_SIDE_TABLE,
-            caption=figures.CAPTION,
+            figures.SIDE_BY_SIDE_TABLE,
+            caption=figure_caption,
             category="Retrieval",
             labels={
                 "figure": "models side by side",
@@ -274,8 +274,8 @@ use rule cpu_job as draw_side_by_side with:
             },
         ),
         pictures=report(
-            figures.in_formats(experiment, paths.SIDE_BY_SIDE),
-            caption=figures.CAPTION,
+            targets.in_formats(figures.SIDE_BY_SIDE),
+            caption=figure_caption,
             category="Retrieval",
             labels={
                 "figure": "models side by side",

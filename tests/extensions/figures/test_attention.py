@@ -10,13 +10,13 @@ from PIL import Image
 
 from tests.report.conftest import check_layout, packed, texts_of
 from vitcapr.errors import UserError
+from vitcapr.extensions.figures.stages.draw_attention import draw_attention
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.report.attended import DUSK, FINE, half_level, lit, smooth
 from vitcapr.report.figures.attention import attended_words
 from vitcapr.report.figures.examples import Choice, choose_attended
-from vitcapr.stages.draw_attention import draw_attention
 
 
 @settings(max_examples=10)

@@ -18,11 +18,11 @@ def draw_retrieved(
     pictures: list[Out[kinds.FigureFile]],
 ) -> None:
     """Draw randomly selected queries whose first match is wrong, in both directions."""
+    from vitcapr.extensions.figures.retrieved import draw_failures
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import RankFile
     from vitcapr.report.figures.examples import Choice, open_images
-    from vitcapr.report.figures.retrieved import draw_failures
     from vitcapr.report.figures.style import save_pictures
 
     data, choice = read_manifest(manifest), Choice(**settings.figures.examples_of(settings.figures.failures))

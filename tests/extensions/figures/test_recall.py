@@ -2,9 +2,9 @@ import pytest
 
 from tests.report.conftest import check_layout
 from vitcapr.errors import UserError
+from vitcapr.extensions.figures.stages.draw_recall import draw_recall
 from vitcapr.formats.scores import write_metrics
 from vitcapr.report.figures.recall import by_system, recall_bars, recall_intervals
-from vitcapr.stages.draw_recall import draw_recall
 
 SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
 
