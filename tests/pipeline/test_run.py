@@ -19,7 +19,7 @@ import pytest
 
 from tests.checkpoints import snapshot
 from vitcapr.commands import gc, why
-from vitcapr.commands.shortcuts import RESTORED, Shortcuts
+from vitcapr.commands.status import RESTORED, Shortcuts
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json

@@ -13,7 +13,7 @@ import pandas as pd
 from vitcapr.api.pairs_check import UNCHECKED, check_captions, check_instances
 from vitcapr.config.report import FOR_ENGLISH
 from vitcapr.data.archive import Rejected
-from vitcapr.data.audit_marks import marks_remark
+from vitcapr.data.remarks import marks_remark
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.table import USUAL
 from vitcapr.errors import UserError

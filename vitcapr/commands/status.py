@@ -1,16 +1,30 @@
 """Say what a run would compute again, and why."""
 
+import json
+import os
+import shlex
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vitcapr.commands.main import Configfiles, typer_app
-from vitcapr.commands.shortcuts import RESTORED, Shortcuts
+from vitcapr.commands.stage import read_job
+from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import load_experiment
+from vitcapr.files import sha256_file
 from vitcapr.pipeline.dry_run import RUNS_NOW, planned_jobs
+from vitcapr.pipeline.result_cache import cache_key, open_result_cache
+from vitcapr.pipeline.run import Job, find_targets, read_by_name
 from vitcapr.pipeline.run_records import read_runs
+from vitcapr.pipeline.stage import Role
+from vitcapr.pipeline.staleness import rule_stage
 from vitcapr.progress import print_lines
 from vitcapr.store.check import lost_stores
 from vitcapr.workers import usable_cores
+
+RESTORED = "restored from the result cache"
 
 
 def main(configfile: Configfiles = None) -> None:
@@ -47,6 +61,88 @@ def describe(experiment: str, jobs: list[tuple[str, list[str], str]], cores: int
     yield from (f"\n{name}: {shortcut}" for name, _, shortcut in jobs if shortcut not in ("", RESTORED))
     if any(RUNS_NOW in reasons for _, reasons, _ in jobs):
         yield "\nSnakemake runs here. If it does not, it was killed: snakemake --unlock"
+
+
+@dataclass
+class Shortcuts:
+    """Work that planned jobs are spared. Ask for a job after those whose outputs it reads.
+
+    Attributes:
+        results: the folder of all results.
+        digests: sha256 of the files that restored jobs will write.
+        unknown: the files that other planned jobs will write.
+    """
+
+    results: Path
+    digests: dict[str, str] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+
+    def of(self, job: Any) -> str:
+        """Return ``RESTORED``, or the store that holds features of a job of Snakemake; empty if it computes all."""
+        declared, outputs = rule_stage(job.rule), set(map(str, job.output))
+        if declared is None or self.unknown & set(map(str, job.input)):
+            self.unknown |= outputs
+            return ""
+        planned = Job(declared.stage, read_job(shlex.split(job.params.command)[-1]))
+        cache = open_result_cache(self.results) if declared.stage.cached else None
+        entry = None if cache is None else cache.find(self._key(planned, job))
+        if entry is None:
+            self.unknown |= outputs
+            with suppress(UserError):  # Without the checkpoint, nobody knows the store.
+                return _store(planned)
+            return ""
+        targets = find_targets(planned)
+        self.digests |= {targets[name].as_posix(): digest for name, digest in entry.files.items() if name in targets}
+        return RESTORED
+
+    def _key(self, planned: Job, job: Any) -> str:
+        made_of = json.loads(job.params.fingerprint)
+        del made_of["names"]
+        read = (path for each in planned.stage.of_role(Role.INPUT) for path in each.paths(planned.values[each.name]))
+        inputs: Any = {path.as_posix(): {"sha256": digest} for path in read if (digest := self._digest(path))}
+        return cache_key(
+            {"stage": planned.stage.name, **made_of, "inputs": read_by_name(planned, inputs), "threads": job.threads}
+        )
+
+    def _digest(self, path: Path) -> str:
+        return self.digests.get(path.as_posix()) or (sha256_file(path) if path.is_file() else "")
+
+
+def _store(planned: Job) -> str:
+    """Return how many chunks of the store of an extraction are finished; empty without one, and for other jobs.
+
+    The plan of the store is that of the stages ``extract`` and ``extract_text``.
+    """
+    if planned.stage.name not in ("extract", "extract_text"):
+        return ""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # A status waits for no network.
+    from vitcapr.encoders.devices import resolve_device
+    from vitcapr.encoders.image_recipe import image_recipe
+    from vitcapr.encoders.text_encoders import TextRecipe
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.stages.extract import images_in_chunk
+    from vitcapr.store.caption_rows import CHUNK
+    from vitcapr.store.fill import StorePlan
+    from vitcapr.store.layout import Rows, chunk_range
+    from vitcapr.store.writer import StoreWriter, read_layouts
+
+    values, settings = planned.values, planned.values["settings"]
+    data, device = read_manifest(values["manifest"]), resolve_device(values["device"])
+    if planned.stage.name == "extract":
+        config = settings.backbone
+        source = config.source if values["backbone"] is None else str(values["backbone"])
+        attributes = image_recipe(source, device, name=config.source, **config.values("source")).attributes
+        rows, chunk = Rows.of_images(data), images_in_chunk(settings.features, config)
+    else:
+        config = settings.text_encoder
+        attributes = dict(TextRecipe(device=device, **config.values("store_dtype")).attributes)
+        attributes["store_dtype"] = config.store_dtype
+        rows, chunk = Rows.of_captions(data), CHUNK
+    plan = StorePlan(Path(values["stores"]), rows, attributes, chunk, planned.code)
+    chunks = chunk_range(plan.chunks, values.get("task", 0), values.get("tasks", 1))
+    store = StoreWriter(plan.folder, read_layouts(plan.folder))
+    finished = sum(store.checksums(index) is not None for index in chunks) if store.layouts else 0
+    return f"{finished} of {len(chunks)} chunks are in {plan.folder}" if finished else ""
 
 
 app = typer_app(main)

@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data.archive import OddRow, Rejected
-from vitcapr.data.audit_marks import marks_remark
 from vitcapr.data.images import ImageSource, inspect_all
-from vitcapr.data.left_out import EMPTY_SPLIT, FILE, count_reasons
 from vitcapr.data.photographs import MAX_PIXELS
+from vitcapr.data.remarks import EMPTY_SPLIT, FILE, count_reasons, marks_remark
 from vitcapr.data.splits import share_limit
 from vitcapr.data.withdrawn import read_withdrawn, without_images
 from vitcapr.errors import UserError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import find_backbone
 from vitcapr.config.training import CaptionerPhaseConfig
-from vitcapr.data.left_out import EMPTY_SPLIT
+from vitcapr.data.remarks import EMPTY_SPLIT
 from vitcapr.encoders import checkpoint_kinds
 from vitcapr.encoders.checkpoint_kinds import (
     OPEN_CLIP_CONFIG,

@@ -1,12 +1,15 @@
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vitcapr.config.base import find_data
 from vitcapr.config.data import DataSettings, Flickr8kConfig, PairsConfig, PictureChecks, Withdrawn
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
-from vitcapr.stages._pairs import write_cleaned_pairs
+
+if TYPE_CHECKING:
+    from vitcapr.data.collect import Listing
 
 _READ = {
     "table": ("data.pairs.table", "data.pairs.images"),
@@ -46,3 +49,31 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.Pair
     write_cleaned_pairs(folder, listing, image_root, pairs, settings, report)
     for digest in read_withdrawn(settings.withdrawn).values():
         unpacked_picture(folder, digest).unlink(missing_ok=True)
+
+
+def write_cleaned_pairs(
+    folder: Path, listing: "Listing", image_root: Path, pairs: PairsConfig, checks: PictureChecks, report: Reporter
+) -> None:
+    """Write the pairs of a listing, and what cleaning removed of their texts."""
+    from vitcapr.data.bilingual_pairs import PairRecipe, write_pairs
+    from vitcapr.data.collect import Checks
+    from vitcapr.data.images import ImageSource
+    from vitcapr.formats.pair_files import write_cleaning
+    from vitcapr.text.cleaning import Cleaner
+
+    cleaner = Cleaner()
+    with ImageSource(image_root) as source:
+        write_pairs(
+            folder,
+            listing,
+            source,
+            clean=cleaner.clean if pairs.clean else lambda text, _: text,
+            recipe=pairs.to(PairRecipe),
+            checks=checks.to(Checks),
+            reporter=report,
+        )
+    removed = dict(sorted(cleaner.removed.items()))
+    write_cleaning(folder / "cleaning.json", removed, cleaned=pairs.clean)
+    for language, counts in removed.items():
+        share = 1 - counts["kept"] / max(1, counts["characters"])
+        report.line(f"{language}: cleaning removed {share:.1%} of the characters, {counts['fillers']} fillers")

@@ -14,7 +14,7 @@ from PIL import Image
 
 import vitcapr
 from vitcapr.data.images import data_url, thumbnail
-from vitcapr.data.left_out import FILE, count_reasons
+from vitcapr.data.remarks import FILE, count_reasons
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.formats.page import read_style
 from vitcapr.formats.tables import Table, row

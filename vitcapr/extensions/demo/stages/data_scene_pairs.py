@@ -3,7 +3,7 @@ from vitcapr.extensions.demo.settings import ScenePairsConfig, ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
-from vitcapr.stages._pairs import write_cleaned_pairs
+from vitcapr.stages.data_pairs import write_cleaned_pairs
 from vitcapr.workers import usable_cores
 
 
