@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.commands.stores import write_store
 from vitcapr.commands.status import RESTORED, describe
-from vitcapr.pipeline.dry_run import RUNS_NOW
+from vitcapr.pipeline.staleness import RUNS_NOW
 from vitcapr.store.check import lost_stores
 
 

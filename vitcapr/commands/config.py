@@ -31,9 +31,9 @@ from vitcapr.experiment.experiment import Experiment, load_experiment, names_of,
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.loader import KINDS, part_names
 from vitcapr.metrics.bootstrap import few_images
-from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.locations import gpu_exists
 from vitcapr.pipeline.slurm import ask, refusals
+from vitcapr.pipeline.staleness import planned_dag
 from vitcapr.progress import print_lines
 
 SPLITS = ("train", "validation", "test", "none")

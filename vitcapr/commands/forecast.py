@@ -18,10 +18,10 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.fingerprint import without_paths
 from vitcapr.pipeline.run_records import Run, differences, read_runs
 from vitcapr.pipeline.stage import find_stage, stage_names
+from vitcapr.pipeline.staleness import planned_dag
 from vitcapr.progress import format_bytes, format_seconds
 from vitcapr.workers import usable_cores
 

@@ -15,10 +15,10 @@ from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.files import file_states
 from vitcapr.formats.kinds import CHECKPOINT
-from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
 from vitcapr.pipeline.rule import JOBS
 from vitcapr.pipeline.run_records import RUNS, Records, Run, find_experiment_folder
+from vitcapr.pipeline.staleness import planned_dag
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 from vitcapr.store.layout import CHECKSUMS

@@ -14,12 +14,11 @@ from vitcapr.commands.stage import read_job
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import load_experiment
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.dry_run import RUNS_NOW, planned_jobs
 from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 from vitcapr.pipeline.run import Job, find_targets, read_by_name
 from vitcapr.pipeline.run_records import read_runs
 from vitcapr.pipeline.stage import Role
-from vitcapr.pipeline.staleness import rule_stage
+from vitcapr.pipeline.staleness import RUNS_NOW, planned_jobs, rule_stage
 from vitcapr.progress import print_lines
 from vitcapr.store.check import lost_stores
 from vitcapr.workers import usable_cores

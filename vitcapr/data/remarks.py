@@ -12,7 +12,7 @@ _TOKENS = (
     r"|[\u2581\u0120\u010a]|(?:^|\s)##\w+|\w@@(?=\s|$)|</w>|<0x[0-9A-F]{2}>"
 )
 _HTML = r"&(?:amp|lt|gt|quot|apos|nbsp|#\w+);|</?(?:a|b|br|div|em|i|p|span)\b[^>]*>"
-_MARK = f"(?i)(?:{_TOKENS}|{_HTML})"
+_MARK = re.compile(f"{_TOKENS}|{_HTML}", re.IGNORECASE)
 """A mark that every model and score takes for words."""
 
 
@@ -32,12 +32,9 @@ def marks_remark(captions: Iterable[str]) -> str:
     >>> marks_remark(["startseq a dog endseq", "Tom &amp; Jerry", "a <b dog"])
     "2 of 3 captions have marks of a tokenizer or of HTML, which count as words; 'startseq' is the first"
     """
-    import pandas as pd
-
-    texts = pd.Series(captions, dtype="str")
-    marked = texts[texts.str.contains(_MARK)]
-    first = re.search(_MARK, marked.iloc[0]) if len(marked) else None
-    if first is None:
+    texts = list(captions)
+    marks = [mark for text in texts if (mark := _MARK.search(text))]
+    if not marks:
         return ""
     what = "marks of a tokenizer or of HTML, which count as words"
-    return f"{len(marked)} of {len(texts)} captions have {what}; '{first.group()}' is the first"
+    return f"{len(marks)} of {len(texts)} captions have {what}; '{marks[0].group()}' is the first"
