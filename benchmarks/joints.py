@@ -22,7 +22,7 @@ from benchmarks import results
 from vitcapr import joints
 from vitcapr.api.pairs_check import check_captions, check_embeddings
 from vitcapr.errors import UserError
-from vitcapr.store.swapped import resemblance
+from vitcapr.extensions.exchange.swapped import resemblance
 
 POOL, ROWS, TRIALS, FEW = 300, 200, 200, 40
 MANY, SHARES = 1500, (0.002, 0.01, 0.05)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import vitcapr
 from tests.data_sets import write_data_set, write_noise
-from vitcapr.commands import features
+from vitcapr.extensions.exchange.commands import features
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract import extract
 from vitcapr.stages.seal import seal

@@ -18,8 +18,8 @@ from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, load_experiment
-from vitcapr.store.exchange import import_features
-from vitcapr.store.foreign_files import open_foreign
+from vitcapr.extensions.exchange.foreign_files import open_foreign
+from vitcapr.extensions.exchange.importing import import_features
 from vitcapr.training.phases import images_in_batch
 
 VIT = {"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2, "image_size": 16, "patch_size": 8}

@@ -20,8 +20,8 @@ import vitcapr
 from tests.data_sets import write_data_set
 from tests.torture.tally import Tally
 from vitcapr.errors import UserError
-from vitcapr.store.exchange import import_features
-from vitcapr.store.foreign_files import open_foreign
+from vitcapr.extensions.exchange.foreign_files import open_foreign
+from vitcapr.extensions.exchange.importing import import_features
 
 ROWS, SIDE, WIDTH = 240, 4, 12
 NAMES = [f"{5 * row}.png" for row in range(ROWS)]  # In another order by number than by name.

@@ -24,7 +24,7 @@ from vitcapr.progress import PROGRESS, is_first_process, print_lines
 
 _OWN = (
     *("init", "evaluate", "extract", "models"),
-    *("features", "config", "table", "status", "why", "accept", "gc", "stage"),
+    *("config", "table", "status", "why", "accept", "gc", "stage"),
 )
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
@@ -35,11 +35,9 @@ Configfiles = Annotated[
     ),
 ]
 Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Device to compute on.")]
-Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
 WithoutContentCheck = Annotated[
     bool, typer.Option("--without-content-check", help="The rows are right, whatever their content says; recorded.")
 ]
-Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
 
 _PLAIN: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 DEBUG = "VITCAPR_DEBUG"

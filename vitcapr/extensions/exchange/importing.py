@@ -1,38 +1,29 @@
-"""Features that other programs computed, as a sealed store that says so; and a store in the files that they read.
-
-``advance`` receives the number of rows after each piece written.
-"""
+"""Features that other programs computed, as a sealed store that says so."""
 
 import math
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
-import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, canonical_json, sha256_bytes, sha256_file
+from vitcapr.extensions.exchange.foreign_files import ForeignFeatures, Row
+from vitcapr.extensions.exchange.odd_rows import OddRows
+from vitcapr.files import canonical_json, sha256_bytes, sha256_file
 from vitcapr.formats.identity import in_one_folder, match_images
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT
-from vitcapr.store.content import WITHOUT, OddRows, check_features
-from vitcapr.store.foreign_files import ForeignFeatures, Row
+from vitcapr.store.content import WITHOUT, check_features
 from vitcapr.store.layout import ArrayLayout
-from vitcapr.store.reader import FeatureStore
 from vitcapr.store.sealing import write_sealed
 from vitcapr.store.writer import StoreWriter, claimed, fingerprint_of, store_folder
 
 _OURS = re.compile(r"(patches|cls)(_[1-9][0-9]*)?|text")
 """The names of our arrays; a number is that of a hidden layer."""
 _CHUNK_OF_GRIDS, _CHUNK_OF_VECTORS = 64, 1024
-_ROWS_IN_PARTITION = 1 << 20
-
-Advance = Callable[[int], None]
 
 
 def import_features(
@@ -44,7 +35,7 @@ def import_features(
     identity: str,
     grid: tuple[int, int],
     content_check: bool = True,
-    advance: Advance,
+    advance: Callable[[int], object],
     say: Callable[[str], None],
 ) -> Path:
     """Write ``source`` into a store under ``stores``, its seal beside it.
@@ -60,6 +51,7 @@ def import_features(
         grid: rows and columns of patches, where the source has them in one axis; with (0, 0) those that its file says.
         content_check: False is an answer of the user, which the attributes keep: the rows are right, whatever their
             content says.
+        advance: receives the number of rows after each chunk.
         say: receives a line about rows and arrays that are not imported, about rows that cannot be, and on whether the
             content fits.
 
@@ -261,67 +253,3 @@ class ForeignRows:
                 raise UserError(what, remedy="every image has to have as many vectors")
             values.append(row.reshape(self.row_shape))
         return np.stack(values)
-
-
-def to_h5(store: FeatureStore, path: Path, advance: Advance) -> None:
-    """Write a data set for each array and one for the ids (UTF-8); attributes on the root, nested ones as JSON.
-
-    The arrays are ``patches`` and ``cls``, or ``text``.
-
-    Raises:
-        UserError: the disk has too little room; HDF5 would crash.
-    """
-    size = sum(math.prod(array.shape) * array.dtype.itemsize for array in store.values())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if (free := shutil.disk_usage(path.parent).free) < size:
-        raise UserError(f"{size:,} bytes are to be written, and {free:,} are free", where=path, remedy="make room")
-    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
-        for key, value in store.attributes.items():
-            file.attrs[key] = _attribute(value)
-        file.create_dataset(store.identity, data=store.ids, dtype=h5py.string_dtype())
-        for name, array in store.items():
-            data = file.create_dataset(name, array.shape, array.dtype)
-            for start in range(0, len(array), array.chunk):
-                block = array[start : start + array.chunk]
-                data[start : start + len(block)] = block
-                advance(len(block))
-
-
-def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Advance) -> None:
-    """``img_emb/img_emb_0.npy`` (or ``text_emb``) and ``metadata/metadata_0.parquet``: vectors, a million a partition.
-
-    Raises:
-        UserError: the store has no vectors, only patches; or vectors of another store lie there.
-    """
-    name = "cls" if store.identity == "image_id" else "text"
-    if name not in store:
-        raise UserError(f"clip-retrieval keeps vectors, and the store has no '{name}'", where=store.manifest_path)
-    array, stem = store[name], "img_emb" if name == "cls" else "text_emb"
-    paths = [folder / stem / f"{stem}_{part}.npy" for part in range(-(-len(array) // _ROWS_IN_PARTITION))]
-    if left := sorted(set(folder.glob("*_emb/*.npy")) - set(paths)):
-        what = f"{left[0]} is of another store, and its metadata would be written over"
-        raise UserError(what, where=folder, remedy="export to a folder of its own")
-    for part, path in enumerate(paths):
-        start, stop = part * _ROWS_IN_PARTITION, min((part + 1) * _ROWS_IN_PARTITION, len(array))
-        metadata = folder / "metadata" / f"metadata_{part}.parquet"
-        metadata.unlink(missing_ok=True)  # The ids of other vectors must not stay beside these.
-        with atomic_path(path) as temporary, temporary.open("wb") as stream:
-            shape = (stop - start, *array.shape[1:])
-            header: dict[str, Any] = {"descr": array.dtype.str, "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_2_0(stream, header)
-            for first in range(start, stop, array.chunk):
-                block = array[first : min(first + array.chunk, stop)]
-                stream.write(block.data)
-                advance(len(block))
-        with atomic_path(metadata) as temporary:
-            pd.DataFrame({store.identity: store.ids[start:stop]}).to_parquet(temporary)
-
-
-def _attribute(value: object) -> object:
-    """Return a value as HDF5 keeps it in an attribute: a number, a string or a vector of numbers."""
-    if value is None:
-        return ""
-    plain = isinstance(value, (str, int, float)) or (
-        isinstance(value, list) and all(isinstance(part, (int, float)) for part in value)
-    )
-    return value if plain else canonical_json(value)

@@ -7,8 +7,8 @@ import pytest
 
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
-from vitcapr.commands import features
-from vitcapr.store.swapped import resemblance
+from vitcapr.extensions.exchange.commands import features
+from vitcapr.extensions.exchange.swapped import resemblance
 
 NAMES = [f"{row:03}.jpg" for row in range(240)]
 

@@ -26,14 +26,14 @@ from typer.testing import CliRunner
 
 from tests.checkpoints import flip_bit, run_features, snapshot
 from tests.commands.stores import write_noise_store
-from vitcapr.commands import features
 from vitcapr.errors import UserError
+from vitcapr.extensions.exchange.commands import features
+from vitcapr.extensions.exchange.transfer import find_remote, pull, push
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.copies import read_copies
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
-from vitcapr.store.transfer import find_remote, pull, push
 
 ROWS, CHUNKS = 11, 6
 FILES = CHUNKS + 5
@@ -546,7 +546,7 @@ HOSTILE_ANSWERS = {
 @pytest.mark.parametrize("name", HOSTILE_ANSWERS)
 def test_a_hostile_server_is_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
-    monkeypatch.setattr("vitcapr.store.transfer.MOST_OF_A_LIST", 1 << 20)
+    monkeypatch.setattr("vitcapr.extensions.exchange.transfer.MOST_OF_A_LIST", 1 << 20)
     answer, message = HOSTILE_ANSWERS[name]
     with hostile_server(answer) as url:
         place = RemoteFolder(url, patience=1)

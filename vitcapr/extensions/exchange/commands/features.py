@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import Arrays, Sealed, WithoutContentCheck, split_commas, typer_group
+from vitcapr.commands.main import WithoutContentCheck, split_commas, typer_group
 from vitcapr.errors import UserError
+from vitcapr.extensions.exchange import transfer
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.audit_files import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed, store_group
@@ -18,7 +19,6 @@ from vitcapr.pipeline.copies import record_copy
 from vitcapr.pipeline.locations import stores_root
 from vitcapr.pipeline.run_records import leaves
 from vitcapr.progress import Reporter, format_bytes, print_lines
-from vitcapr.store import transfer
 from vitcapr.store.check import compute_again, sealed_files
 from vitcapr.store.reader import FeatureArray, open_features
 from vitcapr.store.remote_folder import RemoteFolder
@@ -26,6 +26,8 @@ from vitcapr.store.writer import store_folder
 
 app = typer_group(__doc__)
 
+Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
+Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://...; to pull, http://...")]
 
 
@@ -99,7 +101,7 @@ def audit_store(
     data = data / "manifest.json" if data.is_dir() else data
     with Reporter() as reporter, open_features(sealed) as store:
         if second is not None:
-            from vitcapr.store.swapped import look_for_swapped
+            from vitcapr.extensions.exchange.swapped import look_for_swapped
 
             with open_features(second) as other:
                 look_for_swapped(store, other, read_manifest(data), print_lines)
@@ -128,9 +130,9 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""
-    from vitcapr.store import exchange
+    from vitcapr.extensions.exchange import exporting
 
-    write = exchange.to_h5 if to == "h5" else exchange.to_clip_retrieval
+    write = exporting.to_h5 if to == "h5" else exporting.to_clip_retrieval
     with Reporter() as reporter, open_features(sealed) as store:
         rows = sum(len(array) for array in store.values())
         with reporter.track(f"export {output.name}", rows, "rows") as tracker:
@@ -234,9 +236,9 @@ def import_store(
     without_content_check: WithoutContentCheck = False,
 ) -> None:
     """Convert features of another program into a sealed store."""
+    from vitcapr.extensions.exchange.foreign_files import open_foreign, read_ids
+    from vitcapr.extensions.exchange.importing import import_features
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.exchange import import_features
-    from vitcapr.store.foreign_files import open_foreign, read_ids
 
     manifest = read_manifest(data) if data is not None else None
     given = read_ids(ids) if ids is not None else None
