@@ -11,8 +11,8 @@ import pytest
 import vitcapr
 from tests.commands.stores import train
 from tests.models.networks import save_language_model
-from vitcapr.commands.models import push
 from vitcapr.errors import UserError
+from vitcapr.extensions.exchange.commands.models import push
 from vitcapr.extensions.language_model.stages.pieces import pieces
 from vitcapr.formats.captions import read_attention, read_captions
 from vitcapr.formats.model import read_model

@@ -12,9 +12,10 @@ import pytest
 
 import vitcapr
 from vitcapr.api.model_files import ModelFiles
-from vitcapr.api.published_model import INDEX, PAGE, model_page, read_page
-from vitcapr.commands.models import pull, push
+from vitcapr.api.published_model import INDEX, PAGE
 from vitcapr.errors import UserError
+from vitcapr.extensions.exchange.commands.models import pull, push
+from vitcapr.extensions.exchange.model_pushing import model_page, read_page
 from vitcapr.files import sha256_bytes
 from vitcapr.pipeline.copies import read_copies
 
@@ -63,7 +64,7 @@ def test_a_retriever_embeds_the_same_elsewhere(project: Path, url: str, tmp_path
 
 def test_the_page_of_a_model_on_imported_features(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     attributes = {"backbone": "theirs", "revision": None, "weights_sha256": None}
-    monkeypatch.setattr("vitcapr.api.published_model.read_sealed", lambda _: {"attributes": attributes})
+    monkeypatch.setattr("vitcapr.extensions.exchange.model_pushing.read_sealed", lambda _: {"attributes": attributes})
     assert "not known" in model_page(ModelFiles.open(project / CAPTIONER))
 
 

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.api.published_model import pull_model, push_model, read_page
+from vitcapr.api.published_model import pull_model
 from vitcapr.commands.main import typer_group
+from vitcapr.extensions.exchange.model_pushing import push_model, read_page
 from vitcapr.formats.model import CARD
 from vitcapr.pipeline.copies import record_copy
 from vitcapr.progress import Reporter, print_lines
