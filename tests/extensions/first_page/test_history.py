@@ -10,9 +10,9 @@ from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.extensions.first_page.answers import since_the_last_run
 from vitcapr.extensions.first_page.experiments import write_experiments
-from vitcapr.extensions.first_page.history import HISTORY, history_table, last_changes, read_history, record_run
 from vitcapr.extensions.first_page.look import what_to_look_at
 from vitcapr.extensions.first_page.marks import difference_marks, history_marks
+from vitcapr.extensions.first_page.run_history import HISTORY, history_table, last_changes, read_history, record_run
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import DIFFERENCES, write_metrics, write_per_image
 from vitcapr.metrics.caption_metric import ORACLE

@@ -13,7 +13,7 @@ import pytest
 from tests.extensions.publications import forgery
 from tests.extensions.publications.conftest import quiet
 from vitcapr.errors import UserError
-from vitcapr.extensions.publications.differences import favoured, find_differences
+from vitcapr.extensions.publications.deviations import favoured, find_differences
 from vitcapr.extensions.publications.verification import Verification, verify
 
 GREEDY, BEAM = "captions/a/greedy/test/captions.json", "captions/a/beam/test/captions.json"

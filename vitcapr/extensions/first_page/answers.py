@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from vitcapr.extensions.first_page.history import Entry, last_changes, main_scores
+from vitcapr.extensions.first_page.run_history import Entry, last_changes, main_scores
 from vitcapr.metrics.bootstrap import NOT_SHOWN
 from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.labels import COLUMNS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from vitcapr.extensions.first_page.history import best_scores, read_history
+from vitcapr.extensions.first_page.run_history import best_scores, read_history
 from vitcapr.files import write_text
 from vitcapr.formats.page import html_page
 from vitcapr.metrics.labels import COLUMNS

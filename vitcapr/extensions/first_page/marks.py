@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from vitcapr.extensions.first_page.history import Entry, best_scores, changed
+from vitcapr.extensions.first_page.run_history import Entry, best_scores, changed
 from vitcapr.formats.tables import Cell
 from vitcapr.metrics.bootstrap import NOT_SHOWN
 from vitcapr.metrics.labels import COLUMNS

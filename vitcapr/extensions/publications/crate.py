@@ -6,7 +6,7 @@ Source: Process Run Crate, https://w3id.org/ro/wfrun/process/0.5.
 from collections.abc import Sequence
 from typing import Any
 
-from vitcapr.extensions.publications.contents import EXPERIMENT, Publication
+from vitcapr.extensions.publications.publication import EXPERIMENT, Publication
 from vitcapr.pipeline.run_records import Run
 from vitcapr.progress import Reporter
 

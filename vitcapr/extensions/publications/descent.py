@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.extensions.publications.contents import DATA
+from vitcapr.extensions.publications.publication import DATA
 from vitcapr.extensions.publications.store_rows import Items, find_rows
 from vitcapr.files import sha256_file
 from vitcapr.formats.containers import read_parquet

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from vitcapr.extensions.publications.contents import SUMMARY
+from vitcapr.extensions.publications.publication import SUMMARY
 from vitcapr.formats.scores import read_summary
 from vitcapr.formats.tables import escape
 from vitcapr.report.score_tables import score_tables

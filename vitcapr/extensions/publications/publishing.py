@@ -13,9 +13,9 @@ import vitcapr
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.config.features import Terms
 from vitcapr.errors import UserError
-from vitcapr.extensions.publications import contents
-from vitcapr.extensions.publications.contents import DATA, EXPERIMENT, INDEX, ROWS, STORES, SUMMARY, is_in
+from vitcapr.extensions.publications import publication
 from vitcapr.extensions.publications.crate import crate_metadata
+from vitcapr.extensions.publications.publication import DATA, EXPERIMENT, INDEX, ROWS, STORES, SUMMARY, is_in
 from vitcapr.files import atomic_path, read_json, sha256_bytes, sha256_file, write_bytes, write_json, write_text
 from vitcapr.formats.containers import slices, write_array, write_frame
 from vitcapr.formats.manifest import SCHEMAS, Manifest, read_manifest
@@ -47,17 +47,17 @@ class Plan:
     """
 
     def __init__(self, results: Path, without: Collection[str] = ()) -> None:
-        if unknown := set(without) - contents.PARTS.keys():
-            raise UserError(f"--without {min(unknown)} is no part", remedy=f"there are {', '.join(contents.PARTS)}")
+        if unknown := set(without) - publication.PARTS.keys():
+            raise UserError(f"--without {min(unknown)} is no part", remedy=f"there are {', '.join(publication.PARTS)}")
         if not (results / SUMMARY).is_file():
             raise UserError("no table of scores", where=results / SUMMARY, remedy="run snakemake first")
         self.results, self.without, records = results, without, Records(results)
-        tables = [run for run in records.runs if run.stage in contents.TABLES]
+        tables = [run for run in records.runs if run.stage in publication.TABLES]
         self.runs = records.behind(place for run in tables for place in run.wrote)
         metrics = {run.place(path) for run in records.writers(results / SUMMARY) for path in run.inputs}
         scored = [run for run in self.runs if not metrics.isdisjoint(run.wrote)]
         self.splits = sorted({str(run.values["split"]) for run in scored if "split" in run.values})
-        self.jobs = contents.replayed(self.runs, self.splits)
+        self.jobs = publication.replayed(self.runs, self.splits)
         files = [(path, run, facts) for run in self.jobs for path, facts in (*run.inputs.items(), *run.outputs.items())]
         self.files = {run.place(path) for path, run, facts in files if facts["option"] != "attention"}
         wrote = {place: (run, digest) for run in self.runs for place, digest in run.wrote.items()}
@@ -116,7 +116,7 @@ def publish(plan: Plan, target: str, config: Any, report: Reporter, scratch: Pat
     """
     terms, folder = check_terms(plan, config), None if target.endswith(".zip") else RemoteFolder(target)
     place, paths = folder.url if folder else target, dict(_write(plan, config, scratch))
-    listed = contents.Publication.model_validate(
+    listed = publication.Publication.model_validate(
         {
             "format": "vitcapr-publication-2",
             "experiment": plan.results.resolve().name,
@@ -127,11 +127,11 @@ def publish(plan: Plan, target: str, config: Any, report: Reporter, scratch: Pat
             "files": list_files(paths),
         }
     )
-    about = {contents.PAGE: scratch / contents.PAGE}
-    write_text(about[contents.PAGE], _page(listed, place))
+    about = {publication.PAGE: scratch / publication.PAGE}
+    write_text(about[publication.PAGE], _page(listed, place))
     if crate := crate_metadata(listed, plan.runs, report):
-        about[contents.CRATE] = scratch / contents.CRATE
-        write_json(about[contents.CRATE], crate)
+        about[publication.CRATE] = scratch / publication.CRATE
+        write_json(about[publication.CRATE], crate)
     listed = listed.model_copy(update={"files": {**listed.files, **list_files(about)}})
     paths |= about
     content = push_list(folder, INDEX, listed, paths, report) if folder else _write_zip(Path(target), listed, paths)
@@ -140,7 +140,7 @@ def publish(plan: Plan, target: str, config: Any, report: Reporter, scratch: Pat
     return digest
 
 
-def _write_zip(target: Path, listed: contents.Publication, paths: Mapping[str, Path]) -> bytes:
+def _write_zip(target: Path, listed: publication.Publication, paths: Mapping[str, Path]) -> bytes:
     """Write a publication without times and owners of files, and return its list."""
     content = listed.model_dump_json(indent=2).encode()
     with atomic_path(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -164,7 +164,7 @@ def _write(plan: Plan, config: Any, scratch: Path) -> Iterator[tuple[str, Path]]
         content = read_json(run.path)
         made = {**content["made"], "user": "", "host": ""}
         write_json(experiment / run.path.relative_to(plan.results), {**content, "made": made})
-    write_text(scratch / contents.CONFIGURATION, yaml.safe_dump(config.canonical(), sort_keys=False))
+    write_text(scratch / publication.CONFIGURATION, yaml.safe_dump(config.canonical(), sort_keys=False))
     yield from ((path.relative_to(scratch).as_posix(), path) for path in sorted(scratch.rglob("*.*")) if path.is_file())
 
 
@@ -203,7 +203,7 @@ def _write_rows(plan: Plan, data: Manifest, experiment: Path) -> None:
                     write_array(experiment / place.parent / ROWS / f"{name}.npy", values)
 
 
-def _page(listed: contents.Publication, place: str) -> str:
+def _page(listed: publication.Publication, place: str) -> str:
     """Return the README of a publication."""
     size = sum(file.size for file in listed.files.values()) / 1e6
     terms = [f"- {name}: {one['licence'] or 'licence not stated'}" for name, one in listed.terms.items()]

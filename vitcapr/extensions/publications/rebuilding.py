@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.extensions.publications.contents import DATA, EXPERIMENT, ROWS, Publication, is_in
+from vitcapr.extensions.publications.publication import DATA, EXPERIMENT, ROWS, Publication, is_in
 from vitcapr.extensions.publications.publishing import scored_rows
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_json
 from vitcapr.formats.containers import read_array

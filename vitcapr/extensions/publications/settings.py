@@ -25,7 +25,7 @@ def _badge(config: Any) -> list[tuple[str, list[str]]]:
 
 def _comments(folder: Path) -> Iterator[str]:
     """Yield the digest of the last publication of results, if their summary is still the published one."""
-    from vitcapr.extensions.publications.contents import SUMMARY
+    from vitcapr.extensions.publications.publication import SUMMARY
     from vitcapr.files import sha256_file
     from vitcapr.pipeline.copies import read_copies
 

@@ -17,9 +17,9 @@ from vitcapr.decoding.generate import open_captioner
 from vitcapr.encoders.devices import resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import read_config
-from vitcapr.extensions.publications import contents, rebuilding
-from vitcapr.extensions.publications.contents import CONFIGURATION, EXPERIMENT, SUMMARY, TRAINING_SCORES, Publication
-from vitcapr.extensions.publications.differences import EXACT, count_changed, favoured, find_differences, tolerance
+from vitcapr.extensions.publications import publication, rebuilding
+from vitcapr.extensions.publications.deviations import EXACT, count_changed, favoured, find_differences, tolerance
+from vitcapr.extensions.publications.publication import CONFIGURATION, EXPERIMENT, SUMMARY, TRAINING_SCORES, Publication
 from vitcapr.files import read_json, sha256_bytes, sha256_file
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.model import CARD, layer_of, read_card
@@ -53,7 +53,7 @@ class Number(NamedTuple):
 def verify(source: str, root: Path, report: Reporter) -> "Verification":
     """Verify the publication at ``source``, which is copied to the empty folder ``root``."""
     place = RemoteFolder(f"zip://::{source}" if source.endswith(".zip") else source)
-    listed, content = read_list(place, contents.INDEX, Publication, "a publication", "publish it")
+    listed, content = read_list(place, publication.INDEX, Publication, "a publication", "publish it")
     pull_list(place, listed, root, report)
     verification = Verification(root, listed, sha256_bytes(content))
     verification.check_files()
@@ -82,9 +82,9 @@ class Verification:
     def __init__(self, root: Path, listed: Publication, digest: str) -> None:
         self.root, self.folder, self.listed, self.digest = root, root / EXPERIMENT, listed, digest
         self.records = Records(self.folder)
-        self.jobs = contents.replayed(self.records.runs, listed.splits)
-        self.inputs = {run.name: contents.places(run, Role.INPUT) for run in self.jobs}
-        self.outputs = {run.name: contents.places(run, Role.OUTPUT) for run in self.jobs}
+        self.jobs = publication.replayed(self.records.runs, listed.splits)
+        self.inputs = {run.name: publication.places(run, Role.INPUT) for run in self.jobs}
+        self.outputs = {run.name: publication.places(run, Role.OUTPUT) for run in self.jobs}
         self.writers = {place: run for run in self.jobs for place in self.outputs[run.name]}
         self.faults, self.floating, self.forged, self.begun = list[str](), list[str](), set[str](), set[str]()
         self.skipped, self.again, self.latest = dict[str, str](), dict[str, Path](), dict[str, Path]()
@@ -95,7 +95,7 @@ class Verification:
             "records": rebuilding.check_records(self.listed, self.records),
             "data": rebuilding.check_images(self.folder),
         }
-        for path in sorted(path for name in contents.STORES for path in self.folder.glob(f"{name}*/manifest.json")):
+        for path in sorted(path for name in publication.STORES for path in self.folder.glob(f"{name}*/manifest.json")):
             place = path.relative_to(self.folder).as_posix()
             checks[place] = rebuilding.rebuild_store(self.folder, place, self.listed.splits, self.root / "stores")
         checks[CONFIGURATION] = self._check_settings()
@@ -113,7 +113,7 @@ class Verification:
             if stage.settings is not None:
                 names = SimpleNamespace(captioner=model, decoding=variant, reranking=variant)
                 own = stage.settings.from_config(config, names).canonical()
-                stated = contents.job_values(run, self.folder)["settings"].canonical()
+                stated = publication.job_values(run, self.folder)["settings"].canonical()
                 if stage.result_settings(stated) != stage.result_settings(own):
                     yield f"{run.name}: the settings of its record are not those of {CONFIGURATION}"
 
@@ -132,7 +132,7 @@ class Verification:
                 self.skipped[run.name] = reason
                 return
             again = latest = self._call(run, "again", unpublished)
-            if run.stage == "decode" and contents.precision_of(run) == "auto":
+            if run.stage == "decode" and publication.precision_of(run) == "auto":
                 again = latest = self._in_closer_arithmetic(run, again, unpublished)
             if changed != unpublished:
                 latest = self._call(run, "latest", changed)
@@ -148,7 +148,7 @@ class Verification:
     def _reason(self, run: Run) -> str:
         """Return why a job cannot run here; empty if it can."""
         inputs = self.inputs[run.name]
-        if part := contents.lost_part(run, self.listed.left_out):
+        if part := publication.lost_part(run, self.listed.left_out):
             return f"the {part} are left out"
         if missing := [place for place in inputs if not (self.folder / place).is_file() and place not in self.again]:
             return f"{missing[0]} is not published"
@@ -189,7 +189,7 @@ class Verification:
         for place, path in changed.items():
             (folder / place).symlink_to(path)
         torch.set_num_threads(min(run.made["threads"], 64))
-        find_stage(run.stage)(**contents.job_values(run, folder, precision), report=Reporter(stream=io.StringIO()))
+        find_stage(run.stage)(**publication.job_values(run, folder, precision), report=Reporter(stream=io.StringIO()))
         return {place: path for place, path in outputs.items() if path.is_file()}
 
     def _compare(self, run: Run, place: str, again: Path, latest: Path) -> bool:
@@ -197,7 +197,7 @@ class Verification:
         published = self.folder / place
         if not published.is_file():
             return True
-        largest = tolerance(contents.precision_of(run))
+        largest = tolerance(publication.precision_of(run))
         likelihoods = partial(self._likelihoods, run) if run.stage == "decode" else None
         differences = [*find_differences(published, again, likelihoods, largest)]
         if latest != again and published.name == "per_image.parquet":
@@ -210,7 +210,7 @@ class Verification:
     @torch.inference_mode()
     def _likelihoods(self, run: Run, captions: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
         """Return the log-probability of each word and of the end of given captions by the published model."""
-        files, likelihoods = contents.job_values(run, self.folder), dict[str, list[float]]()
+        files, likelihoods = publication.job_values(run, self.folder), dict[str, list[float]]()
         words, data = Vocabulary.read(files["vocabulary"]), read_manifest(files["manifest"])
         model = open_captioner(files["captioner"], words, torch.float32).eval()
         layer = layer_of(read_card(files["captioner"] / CARD), "captioner")

@@ -16,7 +16,7 @@ def main(
     """Print every finished run of an experiment, and the changes of the last one."""
     from rich.console import Console
 
-    from vitcapr.extensions.first_page.history import HISTORY, changed, history_table, last_changes, read_history
+    from vitcapr.extensions.first_page.run_history import HISTORY, changed, history_table, last_changes, read_history
     from vitcapr.formats.terminal import print_tables
     from vitcapr.progress import print_lines
 

@@ -98,7 +98,6 @@ def first_page(
     from vitcapr.extensions.first_page import first_page_examples as examples
     from vitcapr.extensions.first_page.answers import answers, since_the_last_run
     from vitcapr.extensions.first_page.experiments import PICTURE, write_experiments
-    from vitcapr.extensions.first_page.history import history_table, record_run
     from vitcapr.extensions.first_page.index_page import (
         Noted,
         code_version,
@@ -111,6 +110,7 @@ def first_page(
     )
     from vitcapr.extensions.first_page.look import what_to_look_at
     from vitcapr.extensions.first_page.marks import difference_marks, history_marks
+    from vitcapr.extensions.first_page.run_history import history_table, record_run
     from vitcapr.files import write_bytes, write_text
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest

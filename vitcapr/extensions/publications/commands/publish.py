@@ -24,7 +24,7 @@ def main(
 
     No photographs, no training set. Without --configfile, config.yaml or the file in experiments/ of this name counts.
     """
-    from vitcapr.extensions.publications.contents import lost_part
+    from vitcapr.extensions.publications.publication import lost_part
     from vitcapr.extensions.publications.publishing import Plan, publish
 
     config = configurations_of(results, configfile)[0]

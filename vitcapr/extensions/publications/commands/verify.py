@@ -40,8 +40,8 @@ def main(
     The exit code is 1 if a number or a file is not what the publication says.
     """
     os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
-    from vitcapr.extensions.publications.contents import EXPERIMENT
     from vitcapr.extensions.publications.paper_table import check_table
+    from vitcapr.extensions.publications.publication import EXPERIMENT
     from vitcapr.extensions.publications.verification import verify
 
     with tempfile.TemporaryDirectory() as scratch, Reporter() as report:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vitcapr.extensions.publications.contents import TRAINING_SCORES
+from vitcapr.extensions.publications.publication import TRAINING_SCORES
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.captions import Candidate, DecodedCaption, read_captions
 from vitcapr.formats.containers import read_parquet
