@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 
 from tests.checkpoints import flip_bit, run_features, snapshot
 from tests.commands.stores import write_store
+from tests.data_sets import write_data_set
 from vitcapr.commands import gc
 from vitcapr.errors import UserError
 from vitcapr.extensions.exchange.commands import features
+from vitcapr.extensions.exchange.swapped import resemblance
 
 
 def test_info_says_licences_and_sources(experiment: Any) -> None:
@@ -94,3 +96,20 @@ def test_an_h5_export_that_finds_no_room_is_one_line(tmp_path: Path, monkeypatch
     with pytest.raises(UserError, match="6,400 bytes are to be written, and 6,399 are free"):
         run_features("export", sealed, "--to", "h5", "-o", tmp_path / "new/f.h5")
     assert not list(tmp_path.rglob("*f.h5*"))
+
+
+def test_exchanged_rows_are_named_by_a_second_store(tmp_path: Path) -> None:
+    names, drawn = [f"{row:03}.jpg" for row in range(240)], np.random.default_rng(0)
+    cause = drawn.normal(size=(len(names), 12))
+    layers = (cause @ drawn.normal(size=(12, width)) for width in (16, 20))
+    one, other = (layer + 0.3 * drawn.normal(size=layer.shape) for layer in layers)
+    assert not len(resemblance(one, other).odd)
+    one[[7, 90]] = one[[90, 7]]
+    compared = resemblance(one, other)
+    assert set(compared.odd) == {7, 90}
+    data = write_data_set(tmp_path / "data", dict.fromkeys(names, "train"), [(name, "en", "a") for name in names])
+    write_store(tmp_path / "one", {"cls": one.astype(np.float32)}, names)
+    write_store(tmp_path / "other", {"cls": other.astype(np.float32)}, names)
+    printed = run_features("audit", tmp_path / "one/sealed", "--data", data, "--second", tmp_path / "other/sealed")
+    assert "'cls' and the second store: 2 of 240 rows resemble other images more" in printed
+    assert "'007.jpg' should resemble" in printed
