@@ -142,15 +142,21 @@ def _read(store: FeatureStore, name: str, first: int, last: int) -> np.ndarray:
 
 
 def _nearest(store: FeatureStore, name: str, rows: np.ndarray, count: int) -> list[tuple[int, int, float]]:
-    """Return the ``count`` most similar pairs of ``rows``, exactly: every block against itself and those after it."""
+    """Return the ``count`` most similar pairs of ``rows``, exactly: every block against itself and those after it.
+
+    Each block is read once, not for every block that it is compared with.
+    """
     parts = [rows[start : start + _PAIR_ROWS] for start in range(0, len(rows), _PAIR_ROWS)]
-    tasks = [dask.delayed(_pairs)(store, name, a, b, count) for at, a in enumerate(parts) for b in parts[at:]]
-    (blocks,) = dask.compute(tasks)
-    return _best([pair for block in blocks for pair in block], count)
+    blocks = [(part, dask.delayed(_unit)(store, name, part)) for part in parts]
+    tasks = [dask.delayed(_pairs)(*a, *b, count) for at, a in enumerate(blocks) for b in blocks[at:]]
+    (found,) = dask.compute(tasks)
+    return _best([pair for pairs in found for pair in pairs], count)
 
 
-def _pairs(store: FeatureStore, name: str, a: np.ndarray, b: np.ndarray, count: int) -> list[tuple[int, int, float]]:
-    cosine = _unit(store[name].gather(a)) @ _unit(store[name].gather(b)).T
+def _pairs(
+    a: np.ndarray, of_a: np.ndarray, b: np.ndarray, of_b: np.ndarray, count: int
+) -> list[tuple[int, int, float]]:
+    cosine = of_a @ of_b.T
     if a[0] == b[0]:
         cosine[np.tril_indices(len(cosine))] = -np.inf
     top = np.argpartition(cosine, -min(count, cosine.size), axis=None)[-min(count, cosine.size) :]
@@ -163,8 +169,8 @@ def _best(pairs: list[tuple[int, int, float]], count: int) -> list[tuple[int, in
     return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))[:count]
 
 
-def _unit(rows: np.ndarray) -> np.ndarray:
+def _unit(store: FeatureStore, name: str, rows: np.ndarray) -> np.ndarray:
     """(n, D) float32 of length 1: vectors, or the mean of each row's patches."""
-    vectors = rows.astype(np.float32)
+    vectors = store[name].gather(rows).astype(np.float32)
     vectors = vectors.mean(axis=1) if vectors.ndim == 3 else vectors
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
