@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import dask
-import dask.array as da
 import numpy as np
 
 from vitcapr.errors import UserError
@@ -49,12 +48,12 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
     array = store[name]
     width = array.shape[-1]
     shift = array[: min(len(array), 64)].reshape(-1, width).astype(np.float64).mean(axis=0)
-    vectors = _vectors(store, name)
-    centred = vectors - shift  # Squares of numbers far from zero would cancel.
-    total, products, low, high, norms = dask.compute(
-        centred.sum(0), centred.T @ centred, vectors.min(0), vectors.max(0), da.linalg.norm(vectors, axis=1)
-    )
-    n = len(norms)
+    span = array.chunk * max(1, _SPAN_BYTES // (array.chunk * array.row_bytes))
+    spans = [(first, min(first + span, len(array))) for first in range(0, len(array), span)]
+    (parts,) = dask.compute([dask.delayed(_moments)(store, name, *rows, shift) for rows in spans])
+    sums, squares, lows, highs, lengths = zip(*parts, strict=True)
+    total, products, norms = sum(sums), sum(squares), np.concatenate(lengths)
+    low, high, n = np.min(lows, axis=0), np.max(highs, axis=0), len(norms)
     mean = total / n + shift
     covariance = products / n - np.outer(total, total) / n**2
     variance = np.maximum(np.diag(covariance), 0)
@@ -119,26 +118,23 @@ def statistics_tables(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) ->
     return tables
 
 
-def _vectors(store: FeatureStore, name: str) -> da.Array:
-    """(n, D) float64, the vectors of all rows; a block is of neighbouring whole chunks that together are not large."""
-    array = store[name]
-    rows = array.chunk * max(1, _SPAN_BYTES // (array.chunk * array.row_bytes))
-    each, width = int(np.prod(array.shape[1:-1])), array.shape[-1]
-    blocks = []
-    for first in range(0, len(array), rows):
-        last = min(first + rows, len(array))
-        block = dask.delayed(_read)(store, name, first, last)
-        blocks.append(da.from_delayed(block, ((last - first) * each, width), np.float64))
-    return da.concatenate(blocks)
+def _moments(
+    store: FeatureStore, name: str, first: int, last: int, shift: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return sum, products, least and largest of the dimensions of some rows, and the length of every vector.
 
-
-def _read(store: FeatureStore, name: str, first: int, last: int) -> np.ndarray:
+    The first two are of the vectors minus ``shift``: (D,) and (D, D). Squares of numbers far from zero would cancel.
+    """
     rows = store[name][first:last]
     finite = np.isfinite(rows.reshape(len(rows), -1)).all(axis=1)
     if not finite.all():
         what = f"the numbers of '{store.ids[first + int(finite.argmin())]}' in '{name}' are not finite"
         raise UserError(what, where=store.manifest_path, remedy="extract or import these features again")
-    return rows.reshape(-1, rows.shape[-1]).astype(np.float64)
+    vectors = rows.reshape(-1, rows.shape[-1]).astype(np.float64)
+    low, high = vectors.min(axis=0), vectors.max(axis=0)
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    vectors -= shift
+    return vectors.sum(axis=0), vectors.T @ vectors, low, high, lengths
 
 
 def _nearest(store: FeatureStore, name: str, rows: np.ndarray, count: int) -> list[tuple[int, int, float]]:
