@@ -43,7 +43,7 @@ SIZES = {(640, 480): 0.5, (480, 640): 0.2, (640, 427): 0.18, (427, 640): 0.06, (
 """The common sizes of COCO's photographs, with about their shares."""
 GREY = 0.002
 """Share of images with one channel."""
-SHORT = 0.005
+SHORT = 0.01
 """Share of the seconds below which a rule is one of the others."""
 LICENCE = {"id": 1, "name": "MIT, rendered by vitcapr", "url": ""}
 Rows = dict[str, list[dict[str, Any]]]
