@@ -39,7 +39,7 @@ UNTIL_SHOWN = """
 const [state, selector, done] = arguments, from = performance.now();
 const look = () => (document.querySelector(selector) ? done(performance.now() - from) : requestAnimationFrame(look));
 addEventListener("hashchange", () => requestAnimationFrame(look), { once: true });
-explorer.go(state);
+go(state);
 """
 """Milliseconds until another state is drawn, which has such an element."""
 
