@@ -148,7 +148,8 @@ def report(experiment: Path, references: Path) -> None:
         runs[run.name.partition("/")[0]].append(run)
     total = sum(map(_seconds, runs.values()))
     short = [rule for rule, jobs in runs.items() if _seconds(jobs) < SHORT * total]
-    runs[f"the {len(short)} others"] = [job for rule in short for job in runs.pop(rule)]
+    if short:
+        runs[f"the {len(short)} others"] = [job for rule in short for job in runs.pop(rule)]
     rows = {rule: list(_costs(jobs)) for rule, jobs in sorted(runs.items(), key=lambda item: -_seconds(item[1]))}
     columns = ["rule", "jobs", "seconds", "CPU seconds", "peak MB", "MB written"]
     command = "snakemake --cores 2 --configfile experiments/coco-rehearsal.yaml"

@@ -111,15 +111,23 @@ def fill(page: str, tables: dict[str, Table]) -> str:
     """The page with the figures of the file.
 
     Raises:
-        KeyError: the file lacks a table or a row.
+        KeyError, ValueError: the file lacks a table, a row or a column.
     """
 
     def place(match: re.Match[str]) -> str:
         name, row, old = match.groups()
-        new = f"\n{markdown(tables[name])}\n" if row is None else _text(tables[name]["rows"][row][0])
+        new = f"\n{markdown(tables[name])}\n" if row is None else _text(_cell(tables[name], row))
         return match[0].replace(f"-->{old}<!--", f"-->{new}<!--", 1)
 
     return _PLACE.sub(place, page)
+
+
+def _cell(table: Table, place: str) -> Any:
+    """Return the first number of a row, or that of a column: ``ROW`` or ``ROW / COLUMN``."""
+    if place in table["rows"]:
+        return table["rows"][place][0]
+    row, _, column = place.rpartition(" / ")
+    return table["rows"][row][table["columns"].index(column) - 1]
 
 
 def main() -> None:

@@ -185,9 +185,9 @@ def test_the_page_of_speed_has_no_times_but_those_of_the_file() -> None:
 def test_a_page_is_filled_between_the_comments() -> None:
     source = {"command": "make bench", "commit": "0a1b", "date": "2026-01-02", "machine": "a laptop"}
     tables = {"a": {"columns": ["", "ms"], "rows": {"one": [1234.5], "two": [None]}, **source}}
-    page = "x <!-- results: a / one --><!-- end of results -->\n<!-- results: a -->\nold\n<!-- end of results -->\n"
+    page = "x <!-- results: a / one / ms --><!-- end of results -->\n<!-- results: a -->\nold<!-- end of results -->\n"
     assert results.fill(page, tables) == (
-        "x <!-- results: a / one -->1,234.5<!-- end of results -->\n<!-- results: a -->\n"
+        "x <!-- results: a / one / ms -->1,234.5<!-- end of results -->\n<!-- results: a -->\n"
         "|  | ms |\n| --- | ---: |\n| one | 1,234.5 |\n| two |  |\n\n"
         "*`make bench`, commit 0a1b, 2026-01-02: a laptop.*\n<!-- end of results -->\n"
     )
