@@ -24,11 +24,13 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {**ATTENTION, "init_from_cls": True, "output_dim": 7},
     {**ATTENTION, "output_dim": 7, "output_activation": "relu"},
     {"kind": "transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 3, "heads": 2},
+    {"kind": "placed_transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 1, "heads": 2, "places": PATCHES},
     {"kind": "language_model"},
     {"kind": "language_model", "prefix": {"grid": 1}, "network": "gpt2"},
     {"kind": "language_model", "prefix": {"grid": 0}},
 ]
-NAMES = ["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer", "llama", "gpt2", "cls alone"]
+NAMES = ["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer", "placed"]
+NAMES += ["llama", "gpt2", "cls alone"]
 
 
 @pytest.fixture(params=ARCHITECTURES, ids=NAMES)

@@ -1,0 +1,1 @@
+"""A captioner for captions that say where things are."""
