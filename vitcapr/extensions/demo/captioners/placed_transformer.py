@@ -6,14 +6,10 @@ ViT that was trained with mirrored photographs hardly tells left from right.
 
 from typing import Any, Literal
 
-import torch
 from pydantic import Field
-from torch import Tensor, nn
 
 from vitcapr.config.captioner import TransformerConfig
 from vitcapr.errors import UserError
-from vitcapr.models.architectures.transformer import TransformerCaptioner
-from vitcapr.models.interface import Memory
 
 
 class Config(TransformerConfig):
@@ -26,21 +22,8 @@ class Config(TransformerConfig):
             raise UserError(f"places: {self.places}, but {patches} patches are stored", remedy=f"set it to {patches}")
 
 
-class PlacedTransformer(TransformerCaptioner):
-    """A Transformer decoder with a learned vector for each place, added to its patch.
+def CAPTIONER(**arguments: Any) -> Any:  # noqa: N802
+    """Return the network. It loads torch, which the configuration does not need."""
+    from ._network import PlacedTransformer
 
-    Args:
-        places: P, number of patches of an image.
-        feature_dim: D, the width of the stored patches.
-        arguments: those of ``TransformerCaptioner``.
-    """
-
-    def __init__(self, *, places: int, feature_dim: int, **arguments: Any) -> None:
-        super().__init__(feature_dim=feature_dim, **arguments)
-        self.places = nn.Parameter(torch.randn(places, feature_dim))
-
-    def encode(self, features: dict[str, Tensor]) -> Memory:
-        return super().encode({"patches": features["patches"] + self.places})
-
-
-CAPTIONER = PlacedTransformer
+    return PlacedTransformer(**arguments)
