@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from matplotlib import font_manager
 
 from tests.report.conftest import texts_of
+from vitcapr.extensions.figures.caption_sheets import caption_sheet
 from vitcapr.report.figures import style
-from vitcapr.report.figures.captioned import Captioned, caption_sheet
-from vitcapr.report.figures.examples import Run
+from vitcapr.report.figures.examples import Captioned, Run
 from vitcapr.report.figures.page_layout import Word, wrap
 from vitcapr.report.figures.style import NO_FONT, families, text_width
 
