@@ -95,8 +95,8 @@ def audit_store(
     With --second, or for an imported store, the rows are compared with other features and with the photographs.
     """
     from vitcapr.encoders.devices import resolve_device
+    from vitcapr.extensions.exchange.row_audit import audit
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.row_audit import audit
 
     data = data / "manifest.json" if data.is_dir() else data
     with Reporter() as reporter, open_features(sealed) as store:

@@ -95,9 +95,9 @@ def compare_rows(sealed: Path, manifest: Path, source: str) -> tuple[str, str]:
         Why the features cannot be accepted, empty if they can; and what was compared.
     """
     from vitcapr.encoders.devices import resolve_device
+    from vitcapr.extensions.exchange.row_audit import audit
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.reader import open_features
-    from vitcapr.store.row_audit import audit
 
     if not sealed.is_file():
         return "its store is not sealed", ""
