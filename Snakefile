@@ -18,7 +18,7 @@ except UserError as error:
 from vitcapr.experiment import paths
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.loader import files_of_extensions
-from vitcapr.pipeline.locations import RESULTS, WORKFLOW, conda_environment, extend_path
+from vitcapr.experiment.paths import RESULTS, WORKFLOW, conda_environment, extend_path
 from vitcapr.pipeline.rule import (
     check_rules,
     growing,

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from vitcapr.api.trained_captioner import Device
 from vitcapr.config.base import find_backbone
 from vitcapr.errors import UserError
-from vitcapr.pipeline.locations import stores_root
+from vitcapr.experiment.paths import stores_root
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import Role, find_stage
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from vitcapr.commands.main import typer_app
+from vitcapr.commands.status import planned_dag
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.files import file_states
@@ -18,7 +19,6 @@ from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
 from vitcapr.pipeline.rule import JOBS
 from vitcapr.pipeline.run_records import RUNS, Records, Run, find_experiment_folder
-from vitcapr.pipeline.staleness import planned_dag
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 from vitcapr.store.layout import CHECKSUMS

@@ -22,9 +22,9 @@ from vitcapr.encoders.checkpoint_kinds import (
     check_text_encoder,
 )
 from vitcapr.errors import UserError
+from vitcapr.experiment.paths import can_only_be_a_folder, gpu_exists, stores_root
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
 from vitcapr.loader import ask, sections_to_run
-from vitcapr.pipeline.locations import can_only_be_a_folder, gpu_exists, stores_root
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from vitcapr.encoders.checkpoint_kinds import OUTPUTS, image_kind, read_model_co
 from vitcapr.errors import UserError
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import Part
+from vitcapr.experiment.paths import RESULTS, find_store, stores_root
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.loader import ask
-from vitcapr.pipeline.locations import RESULTS, find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
 
 NO_GRID = (0, 0)
