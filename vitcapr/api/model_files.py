@@ -131,11 +131,7 @@ class ModelFiles:
         return self.folder.resolve().parent.parent
 
     def check_architecture(self) -> None:
-        """Check the architecture that the card describes; imports torch.
-
-        Raises:
-            UserError: the architecture of the card is not that of its settings.
-        """
+        """Check that the architecture of the card is that of its settings; imports torch."""
         from vitcapr.training.retriever import architecture_of
 
         with reading(self.folder / CARD, f"the card of a {self.kind}", "train the model"):

@@ -1,4 +1,7 @@
-"""Captions are compared with their references, and embeddings with each other, before they are scored."""
+"""Captions are compared with their references, and embeddings with each other, before they are scored.
+
+Each check returns its verdict, and raises a UserError if the one side belongs to other images.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -28,14 +31,7 @@ Similarity = Callable[[Sequence[str], np.ndarray, int], np.ndarray]
 
 
 def check_captions(captions: Mapping[str, str], references: Mapping[str, Sequence[str]], where: object) -> str:
-    """Compare the words of each caption with those of its references, and with those of other images.
-
-    Returns:
-        The verdict.
-
-    Raises:
-        UserError: the captions belong to other images.
-    """
+    """Compare the words of each caption with those of its references, and with those of other images."""
     images = list(captions)
     rows = joints.sample_rows(len(images))
     known = [references[image] for image in images]
@@ -80,14 +76,7 @@ def check_judgments(
 
 
 def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[str, Sequence[str]]) -> str:
-    """Compare the objects of images with those that their references name.
-
-    Returns:
-        The verdict.
-
-    Raises:
-        UserError: the objects belong to other images.
-    """
+    """Compare the objects of images with those that their references name."""
     images = [image for image in references if image in objects]
     names = sorted(CATEGORIES)
     there = np.array([[name in objects[image] for name in names] for image in images], np.float32)
@@ -106,17 +95,11 @@ def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[s
 
 
 def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.ndarray) -> str:
-    """Compare each text with its image, and with other images; look for images that stand once for each caption.
+    """Compare each text with its image, and with other images; refuse images that stand once for each caption.
 
     Args:
         images, texts: (N, E) and (M, E), rows of length 1.
         image_of_text: (M,).
-
-    Returns:
-        The verdict.
-
-    Raises:
-        UserError: the texts belong to other images, or every image is repeated.
     """
     equal = _equal_rows(images)
     different, most = int(equal.max()) + 1, int(np.bincount(equal).max())

@@ -130,11 +130,7 @@ def missing_lines(experiment: Experiment) -> list[str]:
 
 
 def obtainable_table(needed: Mapping[str, Sequence[str]]) -> Table:
-    """File, where it comes from, licence, size, and who needs it.
-
-    Args:
-        needed: the names that each experiment asks for.
-    """
+    """Return files, where they come from, licence, size, and which of the experiments ask for their names."""
     return Table(
         "",
         ("name in the experiments", "what it is", "where it comes from", "licence", "size", "needed by"),

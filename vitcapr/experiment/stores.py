@@ -125,10 +125,7 @@ def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:
 
 
 def _extracted(name: str, backbone: BackboneConfig, kind: str, vision: Mapping[str, Any]) -> Stored:
-    """Return the contents that extraction will write.
-
-    ``kind`` is auto for a checkpoint that is not on this machine.
-    """
+    """Return the contents that extraction will write; ``kind`` is auto for a checkpoint that is not here."""
     if backbone.output != "hidden":
         with_patches = backbone.output == "qformer" or kind not in OUTPUTS or kind == "blip-2"
         return Stored({"cls": (), "patches": ()} if with_patches else {"cls": ()}, NO_GRID)

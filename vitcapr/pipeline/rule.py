@@ -28,11 +28,7 @@ Wildcards = Any
 
 @dataclass(frozen=True)
 class Stages:
-    """All stages as attributes, for one experiment: ``stages.decode``.
-
-    Attributes:
-        results: the folder of all results.
-    """
+    """All stages as attributes, for one experiment in the folder of all results: ``stages.decode``."""
 
     config: ExperimentConfig
     results: Path
@@ -196,14 +192,7 @@ def in_report(file: str, caption: str, category: str, **labels: str) -> Any:
 
 
 def check_rules(rules: Iterable[Any]) -> None:
-    """Check every rule that runs a stage against the stage's signature.
-
-    Args:
-        rules: the rules of Snakemake's workflow.
-
-    Raises:
-        UserError: the inputs, outputs or values of a rule and its stage differ.
-    """
+    """Check that each rule of a workflow has the inputs, outputs and values of the stage that it runs."""
     for rule in rules:
         job: Any = getattr(dict(rule.params.items()).get("command"), "__self__", None)
         for problem in [] if job is None else _problems(rule, job):

@@ -274,11 +274,7 @@ def find_writers(inputs: Files) -> dict[str, Run]:
 
 
 def check_as_written(inputs: Files, writers: Mapping[str, Run]) -> None:
-    """Check that inputs are unchanged since their jobs wrote them. A file without a record passes.
-
-    Raises:
-        UserError: a file has changed since its job wrote it.
-    """
+    """Check that inputs are unchanged since their jobs wrote them. A file without a record passes."""
     for path, run in writers.items():
         if run.outputs[path]["sha256"] != inputs[path]["sha256"]:
             remedy = f"snakemake --forcerun {path} makes it again; to keep your change, delete {run.path}"
@@ -300,16 +296,9 @@ PIECES = "/text/pieces/"
 
 
 def check_same_origin(inputs: Files, writers: Mapping[str, Run]) -> None:
-    """Check that the inputs of a stage belong together.
+    """Check that inputs were made with one data set, one vocabulary and one store of features.
 
-    Results belong to the data set, the vocabulary and the features beside them; shapes and names may fit nevertheless.
-    A file without a record passes.
-
-    Args:
-        writers: of the inputs, by :func:`find_writers`.
-
-    Raises:
-        UserError: a file was made with another data set, vocabulary or store of features.
+    Shapes and names may fit nevertheless. A file without a record passes.
     """
 
     def digests(files: Files, option: str) -> set[str]:

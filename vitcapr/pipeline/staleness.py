@@ -39,11 +39,7 @@ class Changes:
 
 @dataclass
 class RecordedJobs:
-    """The jobs of a DAG by their records.
-
-    Args:
-        digests: sha256 of files that have not changed since it was computed.
-    """
+    """The jobs of a DAG by their records."""
 
     digests: FileDigests
     known: dict[Any, Changes] = field(default_factory=dict)

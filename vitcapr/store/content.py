@@ -73,11 +73,7 @@ def check_store_content(
 
 
 def stop_if_wrong(verdicts: Sequence[joints.Verdict], say: Callable[[str], None], where: object) -> None:
-    """Say each verdict; raise an error of the first that is wrong.
-
-    Raises:
-        UserError: a verdict is wrong.
-    """
+    """Say each verdict; raise an error of the first that is wrong."""
     for verdict in verdicts:
         if verdict.outcome == "wrong":
             remedy = "correct the order, or, if the rows are right, answer with --without-content-check"
