@@ -20,8 +20,6 @@ UNCHECKED = "content:unchecked"
 REMEDY = "correct the order, or, if the pairs are right, answer with --without-content-check (content_check=False)"
 _CLEARLY_SHARED = 10.0
 """Strength of references against other references of their image at which right captions are above chance as well."""
-_JUDGED = 2000
-"""Judgments that are compared; from this number on, right ones are above chance."""
 
 _MOST_CAPTIONS, _ROUNDING = 50, 1e-4
 """Captions of one image, at most; and the distance of two rows of length 1 that are equal but for rounding."""
@@ -35,7 +33,7 @@ def check_captions(captions: Mapping[str, str], references: Mapping[str, Sequenc
     images = list(captions)
     rows = joints.sample_rows(len(images))
     known = [references[image] for image in images]
-    similarity = _similarity(known)
+    similarity = shared_words(known)
     drawn = [captions[images[row]] for row in rows]
     several = np.array([row for row in rows if len(known[row]) > 1], np.int64)
     shared = 0.0
@@ -44,35 +42,9 @@ def check_captions(captions: Mapping[str, str], references: Mapping[str, Sequenc
         given = {joints.GIVEN: several}
         shared = joints.paired("", lambda order: similarity(firsts, order, 1), len(images), given, False).strength
     powered = shared >= _CLEARLY_SHARED and len(set(drawn)) >= min(len(drawn) / 2, joints.LEAST_PAIRS)
-    orders = _orders(rows, images)
+    orders = possible_orders(rows, images)
     joint = "captions and references"
-    return _state(joints.paired(joint, lambda order: similarity(drawn, order, 0), len(images), orders, powered), where)
-
-
-def check_judgments(
-    captions: Sequence[str], references: Sequence[Sequence[str]], ratings: Sequence[float], where: object
-) -> str:
-    """Compare the ratings of captions with the words that they share with the references of the rated images.
-
-    Most of the judged captions were written for other images, so only those with high ratings share words.
-
-    Returns:
-        The verdict.
-
-    Raises:
-        UserError: the ratings belong to other captions or images.
-    """
-    rows = joints.sample_rows(len(captions), _JUDGED)
-    similarity, drawn = _similarity(references), [captions[row] for row in rows]
-    above = np.asarray(ratings, np.float64)[rows]
-    above -= above.mean()
-    orders = _orders(rows, [str(row) for row in range(len(captions))])
-
-    def rated(order: np.ndarray) -> np.ndarray:
-        return above * similarity(drawn, order, 0)
-
-    powered = len(rows) == _JUDGED
-    return _state(joints.paired("judgments and captions", rated, len(captions), orders, powered), where)
+    return stated(joints.paired(joint, lambda order: similarity(drawn, order, 0), len(images), orders, powered), where)
 
 
 def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[str, Sequence[str]]) -> str:
@@ -84,9 +56,9 @@ def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[s
     named = [set(mentioned(" ".join(references[images[row]]))) for row in rows]
     told = np.array([[name in each for name in names] for each in named], np.float32)
     told -= told.mean(axis=0)
-    orders = _orders(rows, images)
+    orders = possible_orders(rows, images)
     powered = len(rows) >= joints.LEAST_CAPTIONS
-    return _state(
+    return stated(
         joints.paired(
             "objects and references", lambda order: (told * there[order]).sum(axis=1), len(images), orders, powered
         ),
@@ -112,7 +84,7 @@ def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.nd
         raise UserError(what, where="embeddings", remedy=f"{remedy}, or {REMEDY}")
     rows = joints.sample_rows(len(texts))
     given = image_of_text[rows]
-    orders = _orders(given, [str(row) for row in range(len(images))])
+    orders = possible_orders(given, [str(row) for row in range(len(images))])
     many = len(texts) // len(images)
     if many > 1 and np.array_equal(image_of_text, np.repeat(np.arange(len(images)), many)):
         name = f"text 1 of each image, text 2 of each image, ... (numpy.tile(range({len(images)}), {many}))"
@@ -126,7 +98,7 @@ def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.nd
         powered = joints.one_space(images[given], texts[rows])
         verdict = joints.paired("embeddings", similarity, len(images), orders, powered)
     copies = f"; {len(images) - different} of {len(images)} image rows equal another" if different < len(images) else ""
-    return _state(verdict, None) + copies
+    return stated(verdict, None) + copies
 
 
 def _equal_rows(values: np.ndarray) -> np.ndarray:
@@ -138,11 +110,12 @@ def _equal_rows(values: np.ndarray) -> np.ndarray:
     return groups
 
 
-def _orders(given: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+def possible_orders(given: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the rows as they were given, and other orders of them that an error would give, by their names."""
     return {joints.GIVEN: given} | {name: order[given] for name, order in joints.row_orders(names).items()}
 
 
-def _similarity(references: Sequence[Sequence[str]]) -> Similarity:
+def shared_words(references: Sequence[Sequence[str]]) -> Similarity:
     """Return a function that compares texts with the references of an image, by words weighted by their rarity."""
     sample = joints.sample_rows(len(references), 2000)
     counts = Counter(word for row in sample for word in set(units_of(" ".join(references[row]))))
@@ -165,7 +138,8 @@ def _similarity(references: Sequence[Sequence[str]]) -> Similarity:
     return similarity
 
 
-def _state(verdict: joints.Verdict, where: object) -> str:
+def stated(verdict: joints.Verdict, where: object) -> str:
+    """Return a verdict in words; one that is wrong is a UserError."""
     if verdict.outcome == "wrong":
         raise UserError(str(verdict), where=where, remedy=REMEDY)
     return str(verdict)

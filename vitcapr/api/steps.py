@@ -102,9 +102,6 @@ def extract(
 def seal(data: AnyPath, out: AnyPath) -> Path:
     """Check that all chunks of a store that several ranks filled are there, and write its manifest.
 
-    Args:
-        data, out: those of :func:`extract`.
-
     Raises:
         UserError: a rank has not ended, or they had different settings.
     """

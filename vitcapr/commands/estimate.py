@@ -26,11 +26,9 @@ BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
 
 def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collection[str] | None, int | None]:
-    """Return the images of each split, the caption languages, and the number of training captions.
+    """Return the images of each split, the caption languages, and the number of captions to train on.
 
-    The number counts captions in the experiment's language; None if it is not known.
-
-    No number of images for pairs, which are sampled when they are read.
+    The number is None if it is not known; pairs, which are sampled when they are read, have no images yet.
     """
     data = experiment.config.data
     section = getattr(data, data.dataset)

@@ -59,13 +59,6 @@ class Features(Part):
     def text_features(self, encoder: str | None) -> list[str]:
         return [] if encoder is None else [self.path(paths.TEXT_FEATURES, encoder=encoder)]
 
-    def before_training(self, name: str) -> tuple[list[str], list[str]]:
-        """Return the features of images and of captions that a retriever reads; none unless it reads both."""
-        retriever = self.config.retrievers.get(name)
-        if retriever is None or retriever.text.text_encoder is None:
-            return [], []
-        return [self.sealed(retriever.backbone)], self.text_features(retriever.text.text_encoder)
-
     def parts(self, wildcards: Wildcards) -> list[str]:
         """Return the parts of an extraction that several jobs share."""
         tasks = range(self.config.features.tasks)

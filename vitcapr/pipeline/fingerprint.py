@@ -47,12 +47,15 @@ def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, 
     values = {name: value for name, value in stage.values_of(job).items() if name not in stage.execution_only}
     files = user_files(stage, settings, job)
     readers = [(key, _reader(plain, key, path)) for key, path in files.items()]
+    digests = {
+        key: content_digest(path, results / FILE_DIGESTS, key=key, without=_DOCUMENTS if is_checkpoint(path) else None)
+        for key, path in files.items()
+    }
     return {
         "code": code_hash(job_code(stage.module, plain)),
         "settings": without_paths(plain, files),
         "values": without_paths(values, files),
-        "files": {key: _digest(path, results / FILE_DIGESTS, key) for key, path in files.items()}
-        | {f"{_READER}{key}": name for key, name in readers if name},
+        "files": digests | {f"{_READER}{key}": name for key, name in readers if name},
     }
 
 
@@ -76,10 +79,6 @@ def without_paths(values: dict[str, Any], files: Iterable[str]) -> dict[str, Any
         if isinstance(place, list) or index in place:
             place[index] = None
     return kept
-
-
-def _digest(path: Path, cache: Path, key: str) -> str:
-    return content_digest(path, cache, key=key, without=_DOCUMENTS if is_checkpoint(path) else None)
 
 
 def _reader(settings: Mapping[str, Any], key: str, path: Path) -> str | None:

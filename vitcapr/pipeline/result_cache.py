@@ -98,11 +98,7 @@ class ResultCache:
             shutil.rmtree(unfinished, ignore_errors=True)
 
     def entries(self) -> list[CacheEntry]:
-        """Return all entries.
-
-        Raises:
-            UserError: an entry cannot be read.
-        """
+        """Return all entries; one that cannot be read is a UserError."""
         paths = (path.parent for path in sorted(self.root.glob(f"[!.]*/{ENTRY}")))
         return [_read(path) for path in paths if not path.is_symlink()]
 

@@ -156,18 +156,10 @@ def keep_off_gpus(rules: Iterable[Any], partition: Any) -> None:
 
 
 def list_files(named: Any) -> Any:
-    """Return the input of a rule for named files: ``{"a": path}`` or ``{"a": [path, ...]}``.
-
-    A function of the wildcards that returns them is allowed too.
-    """
+    """Return the input of a rule for files by name, ``{"a": path, "b": [path, ...]}``, or for a function to these."""
     if callable(named):
         return lambda wildcards: list_files(named(wildcards))
-    return [path for _, path in _each(named)]
-
-
-def _each(named: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:
-    """Return each file with its name."""
-    return [(name, path) for name, one in named.items() for path in ([one] if isinstance(one, str) else one)]
+    return [path for each in named.values() for path in ([each] if isinstance(each, str) else each)]
 
 
 def one_of(names: Sequence[str]) -> str:

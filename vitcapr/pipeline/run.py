@@ -267,10 +267,7 @@ def measure(seconds: float) -> dict[str, Any]:
 
 
 def threads() -> int:
-    """Return the number of threads of torch and numpy, which decides how sums are rounded.
-
-    Snakemake sets it for a job.
-    """
+    """Return the threads of torch and numpy, which decide how sums are rounded. Snakemake sets them for a job."""
     return int(os.environ.get("OMP_NUM_THREADS") or usable_cores())
 
 

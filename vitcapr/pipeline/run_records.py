@@ -123,8 +123,7 @@ class Run(BaseModel):
 class Records:
     """The run records of an experiment, linked by the files that the jobs write and read.
 
-    Args:
-        experiment: its folder, which may have been moved or copied since the jobs ran.
+    Its folder may have been moved or copied since the jobs ran.
     """
 
     def __init__(self, experiment: Path) -> None:
@@ -133,11 +132,7 @@ class Records:
 
     @classmethod
     def around(cls, target: Path) -> "Records":
-        """Return the records of the experiment that contains ``target``, or is it.
-
-        Raises:
-            UserError: no experiment contains it.
-        """
+        """Return the records of the experiment that contains ``target``, or is it; a UserError if none does."""
         for folder in (target, *target.parents):
             if (folder / RUNS).is_dir():
                 return cls(folder)
@@ -157,11 +152,7 @@ class Records:
         return all(file.is_file() and sha256_file(file) == digest for file, digest in self.outputs(run).items())
 
     def writers(self, target: Path) -> list[Run]:
-        """Return the jobs that wrote ``target`` or something in it.
-
-        Raises:
-            UserError: none did.
-        """
+        """Return the jobs that wrote ``target`` or something in it; a UserError if none did."""
         inside = target.resolve().relative_to(self.experiment.resolve())
         jobs = [run for run in self.runs if any(Path(place).is_relative_to(inside) for place in run.wrote)]
         if not jobs:
@@ -249,11 +240,7 @@ def read_runs(experiment: Path, quiet: bool = False) -> list[Run]:
 
 
 def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
-    """Return the facts of a record by path: the parameter that named the file, its digest and its size in bytes.
-
-    Args:
-        files: by parameter.
-    """
+    """Return the facts of files by path: the parameter that named each, its digest and its size in bytes."""
     named = {path: name for name, paths in files.items() for path in paths}
     return {
         path.as_posix(): {"option": name, "sha256": sha256_file(path), "size": path.stat().st_size}
@@ -262,11 +249,7 @@ def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
 
 
 def find_writers(inputs: Files) -> dict[str, Run]:
-    """Return the records of the jobs that wrote these files. Of several for one file, the newest counts.
-
-    Args:
-        inputs: path -> facts, as a record holds them.
-    """
+    """Return the records of the jobs that wrote these files. Of several for one file, the newest counts."""
     experiments = {folder for path in inputs if (folder := find_experiment_folder(path)) is not None}
     runs = [run for experiment in experiments for run in read_runs(Path(experiment), quiet=True)]
     runs.sort(key=lambda run: run.time)

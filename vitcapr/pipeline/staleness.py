@@ -21,20 +21,11 @@ from vitcapr.pipeline.run_records import Run, find_experiment_folder, read_run, 
 from vitcapr.pipeline.stage import Role, Stage
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(tuple[str, ...]):
     """Reasons why a job is stale, in the place of Snakemake's changes of params."""
 
-    reasons: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.reasons)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.reasons)
-
     def __str__(self) -> str:
-        return "; ".join(self.reasons)
+        return "; ".join(self)
 
 
 @dataclass
@@ -47,7 +38,7 @@ class RecordedJobs:
     def changes(self, job: Any) -> Changes:
         """Return the reasons why a job of Snakemake, whose rule runs a stage, is stale."""
         if job not in self.known:
-            self.known[job] = Changes(tuple(self._reasons(rule_stage(job.rule), job)))
+            self.known[job] = Changes(self._reasons(rule_stage(job.rule), job))
         return self.known[job]
 
     def _reasons(self, rule: Any, job: Any) -> Iterator[str]:

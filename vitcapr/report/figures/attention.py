@@ -46,7 +46,7 @@ def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np
     multiples = np.asarray(weights, dtype=np.float32) * (rows * columns)
     full = full_light(multiples)
     width = cell_width(COLUMNS, _GAP)
-    titles = [_title(title, width) for title in ("image", *words)]
+    titles = [paragraph(title, width, bold=True, size=TEXT_SIZE) for title in ("image", *words)]
     panels = [_panel(image, width), *(_panel(image, width, (each, full)) for each in multiples)]
     blocks = [grid(titles, COLUMNS, _GAP, _GAP, panels), space(_GAP)]
     if note:
@@ -55,10 +55,6 @@ def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np
         return page(*blocks)
     label = f"attention, in multiples of the even share of the {rows} x {columns} patches; the line encloses half of it"
     return _with_scale(blocks, label, full)
-
-
-def _title(title: str, width: float) -> OffsetBox:
-    return paragraph(title, width, bold=True, size=TEXT_SIZE)
 
 
 def _panel(image: Image.Image, width: float, light: tuple[NDArray[np.floating], float] | None = None) -> OffsetBox:
