@@ -13,7 +13,7 @@ from tests.forks import planning_forks
 from tests.plans.dry_runs import DryJob, dry_run
 from vitcapr.commands.estimate import refusals
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.pipeline.rule import growing
+from vitcapr.experiment.rule import growing
 
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
 CONFIG = {

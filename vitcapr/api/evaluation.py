@@ -215,13 +215,7 @@ def _unknown_words(captions: Sequence[str], references: Sequence[str], language:
 def read_captions(
     captions: Captions, references: Mapping[str, Sequence[str]], files: Mapping[str, str], what: str
 ) -> dict[str, CocoCaption]:
-    """Return captions by image id, without line breaks.
-
-    A file name stands for its image in the references.
-
-    Args:
-        files: the file name of each image of the references, by its id.
-    """
+    """Return captions by image id, without line breaks; a name in ``files``, by image id, stands for its image."""
     if isinstance(captions, str | Path):
         where, written = str(captions), read_results(Path(captions))
     else:

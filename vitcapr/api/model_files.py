@@ -247,11 +247,7 @@ def _same_recipe(path: Path, own: Path, fingerprint: str) -> bool:
 
 
 def decoding_runs(captioner: Path) -> Iterator[Run]:
-    """Yield the records of the captions that the experiment generated with this captioner, without damaged records.
-
-    Args:
-        captioner: ``results/<experiment>/captioners/<name>``.
-    """
+    """Yield the sound records of the captions that the experiment generated with the captioner in a folder."""
     folder = captioner.resolve()
     for path in sorted((folder.parent.parent / RUNS).glob("decode*/*.json")):
         with suppress(UserError):

@@ -14,11 +14,12 @@ from vitcapr.commands.main import typer_app
 from vitcapr.commands.status import planned_dag
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
+from vitcapr.experiment.lineage import Records
+from vitcapr.experiment.rule import JOBS
 from vitcapr.files import file_states
 from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
-from vitcapr.pipeline.rule import JOBS
-from vitcapr.pipeline.run_records import RUNS, Records, Run, find_experiment_folder
+from vitcapr.pipeline.run_records import RUNS, Run, find_experiment_folder
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 from vitcapr.store.layout import CHECKSUMS

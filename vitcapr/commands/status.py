@@ -14,12 +14,12 @@ from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.commands.stage import read_job
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import load_experiment
+from vitcapr.experiment.staleness import rule_stage
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 from vitcapr.pipeline.run import Job, find_targets, read_by_name
 from vitcapr.pipeline.run_records import read_runs
 from vitcapr.pipeline.stage import Role
-from vitcapr.pipeline.staleness import rule_stage
 from vitcapr.progress import print_lines
 from vitcapr.store.check import lost_stores
 from vitcapr.workers import usable_cores
@@ -48,11 +48,7 @@ def main(configfile: Configfiles = None) -> None:
 
 @contextmanager
 def planned_dag(configfiles: Sequence[Path], cores: int = 1) -> Iterator[Any]:
-    """Snakemake's DAG of a dry run in this folder, with this number of cores.
-
-    Raises:
-        UserError: Snakemake fails; the message is the last line of its error.
-    """
+    """Yield Snakemake's DAG of a dry run in this folder; its failure is a UserError with its last line."""
     from snakemake.api import SnakemakeApi
     from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 

@@ -66,11 +66,7 @@ def content_digest(
 
 
 class FileDigests:
-    """Digests of single files, remembered in a cache of :func:`content_digest` until :meth:`save`.
-
-    Args:
-        cache: as in :func:`content_digest`; read at the first question.
-    """
+    """Digests of single files, remembered in a cache of :func:`content_digest` until :meth:`save`."""
 
     def __init__(self, cache: Path) -> None:
         self._cache, self._remembered, self._changed = cache, dict[str, Remembered](), False

@@ -50,11 +50,7 @@ class BadImage(Exception):
 
 
 class ImageSource(Archive):
-    """Pictures below a folder, or in a zip, in tars or in Parquet files; many threads may call every method.
-
-    Args:
-        root: a folder, perhaps of tars or Parquet files, or a zip file.
-    """
+    """Pictures below a folder, or in a zip, in tars or in Parquet files; many threads may call every method."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)

@@ -14,10 +14,10 @@ from vitcapr.errors import UserError
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import Part
 from vitcapr.experiment.paths import RESULTS, find_store, stores_root
+from vitcapr.experiment.rule import Wildcards
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.loader import ask
-from vitcapr.pipeline.rule import Wildcards
 
 NO_GRID = (0, 0)
 
@@ -36,11 +36,7 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True)
 class Features(Part):
-    """Features of images and captions.
-
-    Attributes:
-        results: the folder of all results.
-    """
+    """Features of images and captions; ``results`` is the folder of all results."""
 
     results: Path = RESULTS
 

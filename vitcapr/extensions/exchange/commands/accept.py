@@ -12,12 +12,12 @@ import typer
 from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.commands.status import job_name, planned_dag
 from vitcapr.errors import UserError
+from vitcapr.experiment.staleness import files_of, rule_stage
 from vitcapr.files import read_json, write_json
 from vitcapr.pipeline.code import job_code
 from vitcapr.pipeline.run import measure
 from vitcapr.pipeline.run_records import file_facts, read_run, record_of_log
 from vitcapr.pipeline.stage import DEVICE, Role
-from vitcapr.pipeline.staleness import files_of, rule_stage
 from vitcapr.progress import print_lines
 
 ROWS = 64

@@ -14,9 +14,9 @@ from typing import Any
 
 from vitcapr.data.digests import FileDigests
 from vitcapr.errors import UserError
+from vitcapr.experiment.rule import RuleStage
 from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.fingerprint import FILE_DIGESTS, changes, without_paths
-from vitcapr.pipeline.rule import RuleStage
 from vitcapr.pipeline.run_records import Run, find_experiment_folder, read_run, record_of_log
 from vitcapr.pipeline.stage import Role, Stage
 
