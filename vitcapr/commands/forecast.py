@@ -18,9 +18,10 @@ from vitcapr.commands.status import planned_dag
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.experiment.lineage import differences
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.fingerprint import without_paths
-from vitcapr.pipeline.run_records import Run, differences, read_runs
+from vitcapr.pipeline.run_records import Run, read_runs
 from vitcapr.pipeline.stage import find_stage, stage_names
 from vitcapr.progress import format_bytes, format_seconds
 from vitcapr.workers import usable_cores

@@ -14,7 +14,7 @@ from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.commands.stage import read_job
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import load_experiment
-from vitcapr.experiment.staleness import rule_stage
+from vitcapr.experiment.rule import rule_stage
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 from vitcapr.pipeline.run import Job, find_targets, read_by_name

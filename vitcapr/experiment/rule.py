@@ -134,6 +134,11 @@ class RuleStage:
         return str(Path(files[0]).parent) if parameter.files else files[0]
 
 
+def rule_stage(rule: Any) -> RuleStage | None:
+    """Return the stage that a rule of Snakemake runs; None if it runs none."""
+    return getattr(dict(rule.params.items()).get("command"), "__self__", None)
+
+
 def growing(runtime: int, mem_mb: int = 4000) -> dict[str, Any]:
     """Return the memory and the minutes of a job, which grow with its attempts; the minutes to a day at most.
 
@@ -148,8 +153,7 @@ def growing(runtime: int, mem_mb: int = 4000) -> dict[str, Any]:
 def keep_off_gpus(rules: Iterable[Any], partition: Any) -> None:
     """Give the rules whose stages can use a GPU the partition of the others, as ``device: cpu`` asks."""
     for rule in rules:
-        job: Any = getattr(dict(rule.params.items()).get("command"), "__self__", None)
-        if job is not None and DEVICE in job.stage.parameters:
+        if (job := rule_stage(rule)) is not None and DEVICE in job.stage.parameters:
             rule.resources["slurm_partition"] = partition
             for name in {"gres", "gpu_model"} & rule.resources.keys():
                 rule.resources[name] = None
@@ -186,8 +190,9 @@ def in_report(file: str, caption: str, category: str, **labels: str) -> Any:
 def check_rules(rules: Iterable[Any]) -> None:
     """Check that each rule of a workflow has the inputs, outputs and values of the stage that it runs."""
     for rule in rules:
-        job: Any = getattr(dict(rule.params.items()).get("command"), "__self__", None)
-        for problem in [] if job is None else _problems(rule, job):
+        if (job := rule_stage(rule)) is None:
+            continue
+        for problem in _problems(rule, job):
             raise UserError(
                 f"rule {rule.name} and stage {job.stage.name} do not agree: {problem}",
                 remedy=f"correct the rule, or the signature in {job.stage.module.replace('.', '/')}.py",

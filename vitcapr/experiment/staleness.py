@@ -14,9 +14,10 @@ from typing import Any
 
 from vitcapr.data.digests import FileDigests
 from vitcapr.errors import UserError
-from vitcapr.experiment.rule import RuleStage
+from vitcapr.experiment.lineage import changes
+from vitcapr.experiment.rule import rule_stage
 from vitcapr.pipeline.code import code_hash, job_code
-from vitcapr.pipeline.fingerprint import FILE_DIGESTS, changes, without_paths
+from vitcapr.pipeline.fingerprint import FILE_DIGESTS, without_paths
 from vitcapr.pipeline.run_records import Run, find_experiment_folder, read_run, record_of_log
 from vitcapr.pipeline.stage import Role, Stage
 
@@ -101,11 +102,6 @@ def recorded_fingerprint(run: Run, stage: Stage) -> dict[str, Any]:
         "files": run.files,
         "names": run.names,
     }
-
-
-def rule_stage(rule: Any) -> RuleStage | None:
-    """Return the stage that a rule of Snakemake runs; None if it runs none."""
-    return getattr(dict(rule.params.items()).get("command"), "__self__", None)
 
 
 def let_records_decide(workflow: Any, results: Path) -> None:

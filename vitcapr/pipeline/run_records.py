@@ -4,9 +4,8 @@ An output holds no time and no host, because the same work has to give the same 
 beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every job has one, named like its log.
 """
 
-import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -241,23 +240,3 @@ def check_same_origin(inputs: Files, writers: Mapping[str, Run]) -> None:
             here, there = digests(inputs, option), digests({**run.inputs, **run.outputs}, option)
             if inputs[path]["option"] in options and here and there and here != there:
                 raise UserError(f"it was made with another {what}", where=path, remedy="read files of one experiment")
-
-
-def leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every (dotted key, value as JSON) of nested settings."""
-    if isinstance(values, dict) and values:
-        for name, value in values.items():
-            yield from leaves(value, f"{key}.{name}" if key else name)
-    else:
-        yield key, json.dumps(values, ensure_ascii=False)
-
-
-def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield the (dotted key, old, new) of every leaf that differs, old and new as JSON."""
-    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        before, now = (dict(zip(map(str, range(len(each))), each, strict=True)) for each in (before, now))
-    if isinstance(before, dict) and isinstance(now, dict):
-        for name in sorted(before.keys() | now.keys()):
-            yield from differences(before.get(name), now.get(name), f"{key}.{name}" if key else name)
-    elif before != now:
-        yield key, json.dumps(before, ensure_ascii=False), json.dumps(now, ensure_ascii=False)

@@ -12,7 +12,8 @@ import typer
 from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.commands.status import job_name, planned_dag
 from vitcapr.errors import UserError
-from vitcapr.experiment.staleness import files_of, rule_stage
+from vitcapr.experiment.rule import rule_stage
+from vitcapr.experiment.staleness import files_of
 from vitcapr.files import read_json, write_json
 from vitcapr.pipeline.code import job_code
 from vitcapr.pipeline.run import measure
