@@ -151,12 +151,7 @@ def find_experiment_folder(path: str) -> str | None:
 
 
 def read_run(path: Path) -> Run:
-    """Read a record.
-
-    Raises:
-        UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
-            experiment.
-    """
+    """Read a record; a UserError if it is missing, of another format, damaged, or of several experiments."""
     from vitcapr.formats.records import read_format, reading
 
     what, remedy = "the record of a run", "delete it, and run its job"
