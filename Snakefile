@@ -18,8 +18,8 @@ except UserError as error:
 from vitcapr.experiment import paths
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.loader import files_of_extensions
-from vitcapr.pipeline.locations import RESULTS, WORKFLOW, conda_environment, extend_path
-from vitcapr.pipeline.rule import (
+from vitcapr.experiment.paths import RESULTS, WORKFLOW, conda_environment, extend_path
+from vitcapr.experiment.rule import (
     check_rules,
     growing,
     in_report,
@@ -28,7 +28,7 @@ from vitcapr.pipeline.rule import (
     one_of,
 )
 from vitcapr.pipeline.stage import import_own_stages
-from vitcapr.pipeline.staleness import let_records_decide
+from vitcapr.experiment.staleness import let_records_decide
 
 min_version("9.19")
 

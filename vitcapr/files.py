@@ -176,10 +176,7 @@ class DigestedFile(NamedTuple):
         return cls(path, path.stat().st_size, sha256_file(path))
 
     def problem(self, content: bool = True) -> str | None:
-        """Describe the fault of the file; None if it is sound.
-
-        Without ``content``, the file is not read.
-        """
+        """Describe the fault of the file; None if it is sound. Without ``content``, only its size is looked at."""
         if not self.path.is_file():
             return "is missing"
         if self.path.stat().st_size != self.size:

@@ -275,11 +275,7 @@ def run_entries(config: Any, section: str) -> dict[str, Any]:
 
 
 def _from_settings(name: str) -> list[Any]:
-    """Return the objects of this name that the modules ``settings`` of extensions define.
-
-    Raises:
-        UserError: such a module cannot be imported.
-    """
+    """Return the objects of this name in the modules ``settings`` of extensions, which have to be importable."""
     modules = []
     for package, folder in extensions().items():
         file = folder / "settings.py"
@@ -296,9 +292,6 @@ def check_reads(path: Path, what: str) -> None:
     """Check that a module of an extension names no file of the study, or of its folder, that does not count.
 
     Data with the name of the module count: ``NAME.txt`` beside ``NAME.py``, and the files in the folder ``NAME``.
-
-    Raises:
-        UserError: it names one.
     """
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     passed = {id(each) for node in nodes if isinstance(node, ast.Call) for each in node.args}

@@ -26,8 +26,8 @@ from vitcapr.commands.forecast import (
 from vitcapr.commands.init import SNAKEFILE
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.experiment.paths import WORKFLOW
 from vitcapr.files import sha256_file, write_json
-from vitcapr.pipeline.locations import WORKFLOW
 
 SIZES = Counter(train=10, validation=4, test=6)
 NONE: frozenset[str] = frozenset()

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.commands.stores import write_store
-from vitcapr.commands.status import RESTORED, describe
-from vitcapr.pipeline.staleness import RUNS_NOW
+from vitcapr.commands.status import RESTORED, RUNS_NOW, describe
 from vitcapr.store.check import lost_stores
 
 

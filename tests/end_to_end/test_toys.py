@@ -14,7 +14,7 @@ import pytest
 from tests.end_to_end.conftest import Snakemake
 from tests.extensions.papers.maps import WITHOUT_GPU, drawn
 from tests.forks import Forks
-from vitcapr.pipeline.locations import gpu_exists
+from vitcapr.experiment.paths import gpu_exists
 from vitcapr.pipeline.run_records import read_run, record_of_log
 
 pytestmark = pytest.mark.timeout(1800)

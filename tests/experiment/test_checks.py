@@ -243,7 +243,7 @@ def test_a_file_without_models_makes_the_data_set_alone(study: Path) -> None:
 def test_what_this_machine_lacks_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vitcapr.experiment.experiment.shutil.which", lambda _: None)  # no sbatch
     experiment = load_experiment(write(study, **reading(prefix(0)), device="cuda"))
-    monkeypatch.setattr("vitcapr.pipeline.locations._GPUS", ())
+    monkeypatch.setattr("vitcapr.experiment.paths._GPUS", ())
     monkeypatch.setattr("vitcapr.experiment.checks.find_spec", lambda _: None)
     monkeypatch.setattr("vitcapr.experiment.checks._missing_checkpoints", lambda *_: ())
     gpu, lora = map(str, lacks(experiment))

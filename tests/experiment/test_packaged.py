@@ -79,7 +79,7 @@ def test_a_new_study_has_the_whole_workflow(run: Run, study: Path, site: Path) -
     plan = run(study, "snakemake", "--dry-run", "--profile", "slurm")
     assert "rule train_captioner:" in plan
     assert "results/demo/summary.csv" in plan
-    assert f"Origin: {site}" in run(study, "inspect", "vitcapr.pipeline.locations", "--details")
+    assert f"Origin: {site}" in run(study, "inspect", "vitcapr.experiment.paths", "--details")
     assert run(study, "vitcapr", "config", "check").startswith("data: scenes, 10,000 images")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import grimp
 import pytest
 
+from vitcapr.experiment.lineage import code_changes
 from vitcapr.pipeline import code as hashing
 from vitcapr.pipeline.code import (
     HARMLESS,
@@ -19,7 +20,6 @@ from vitcapr.pipeline.code import (
     release,
     tree_digest,
 )
-from vitcapr.pipeline.fingerprint import code_changes
 from vitcapr.pipeline.stage import find_stage
 
 

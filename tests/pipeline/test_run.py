@@ -22,14 +22,15 @@ from vitcapr.commands import gc, why
 from vitcapr.commands.status import RESTORED, Shortcuts
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
+from vitcapr.experiment.lineage import Records
+from vitcapr.experiment.rule import RuleStage
 from vitcapr.files import canonical_json
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline import owner
 from vitcapr.pipeline.fingerprint import fingerprint
-from vitcapr.pipeline.rule import RuleStage
 from vitcapr.pipeline.run import Job, read_by_name, run_stage
 from vitcapr.pipeline.run import threads as own_threads
-from vitcapr.pipeline.run_records import Records, file_facts, read_run
+from vitcapr.pipeline.run_records import file_facts, read_run
 from vitcapr.pipeline.stage import In, Out, Role, stage
 from vitcapr.progress import Reporter
 

@@ -13,7 +13,7 @@ from vitcapr.commands.stage import parser, read_job, stages_page
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
-from vitcapr.pipeline.rule import RuleStage, in_report
+from vitcapr.experiment.rule import RuleStage, in_report
 from vitcapr.pipeline.stage import CodeHash, In, Out, Role, Stage, each_stage, find_stage, stage
 from vitcapr.progress import Reporter
 

@@ -11,9 +11,9 @@ import yaml
 from tests.checkouts import REPOSITORY, copy_checkout
 from tests.forks import planning_forks
 from tests.plans.dry_runs import DryJob, dry_run
+from vitcapr.commands.estimate import refusals
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.pipeline.rule import growing
-from vitcapr.pipeline.slurm import refusals
+from vitcapr.experiment.rule import growing
 
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
 CONFIG = {
@@ -71,7 +71,7 @@ def test_gpu_use_is_planned_where_jobs_have_gpus(
 ) -> None:
     """On a login node, which has none; not on such a machine itself, nor with device: cpu."""
     assert "draw_gpu" in jobs
-    monkeypatch.setattr("vitcapr.pipeline.locations._GPUS", ())
+    monkeypatch.setattr("vitcapr.experiment.paths._GPUS", ())
     monkeypatch.chdir(tmp_path)
     on_cpu = {**CONFIG, "device": "cpu"}
     for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (on_cpu, True, False)):

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,7 @@ import pytest
 import torch
 
 from tests.checkpoints import flip_bit, make_dataset
-from tests.commands.stores import write_store
 from tests.data_sets import rewrite
-from vitcapr.commands.accept import compare_rows
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.store_manifest import read_sealed
@@ -76,19 +73,6 @@ def test_a_store_in_another_folder_of_stores_is_found(experiment: Any, monkeypat
         open_features(old.manifest_path)
     monkeypatch.setenv("VITCAPR_STORES", str(there))
     assert open_features(old.manifest_path).path == there / old.path.parent.name / "features.zarr"
-
-
-def test_a_store_of_older_code_is_accepted_if_its_rows_are_those_of_today(experiment: Any) -> None:
-    old = experiment.run("old")
-    compare = partial(compare_rows, old.manifest_path, experiment.manifest, str(experiment.backbone))
-    assert compare() == ("", "equal bytes in 11 of 11 rows; at most 0.0% of all rows are bad (95 %)")
-    swapped = experiment.root / "swapped/manifest.json"
-    arrays = {name: array[:][::-1].copy() for name, array in old.arrays.items()}
-    kept = {name: value for name, value in old.attributes.items() if name != "fingerprint"}
-    write_store(experiment.root / "swapped", arrays, old.ids, sealed="manifest.json", **kept)
-    assert "the order of the rows is another" in compare_rows(swapped, *compare.args[1:])[0]
-    flip_bit(experiment.backbone / "model.safetensors", -1)
-    assert "the recipe names the weights" in compare()[0]
 
 
 def test_another_order_and_a_changed_picture_cost_one_picture(experiment: Any) -> None:

@@ -187,11 +187,7 @@ def _captions(system: Mapping[str, CocoCaption]) -> dict[str, str]:
 
 
 def check_resampling(samples: int, seed: int) -> None:
-    """Check the number of bootstrap samples and their seed.
-
-    Raises:
-        UserError: one of them is not a whole number of a usable size.
-    """
+    """Check that the number of bootstrap samples and their seed are whole numbers of a usable size."""
     for name, value, most in (("samples", samples, _MOST_SAMPLES), ("seed", seed, 2**63)):
         if not hasattr(value, "__index__") or not 0 <= value <= most:
             raise UserError(f"{name} is {value!r}", remedy=f"give a whole number from 0 to {most:,}")
@@ -219,13 +215,7 @@ def _unknown_words(captions: Sequence[str], references: Sequence[str], language:
 def read_captions(
     captions: Captions, references: Mapping[str, Sequence[str]], files: Mapping[str, str], what: str
 ) -> dict[str, CocoCaption]:
-    """Return captions by image id, without line breaks.
-
-    A file name stands for its image in the references.
-
-    Args:
-        files: the file name of each image of the references, by its id.
-    """
+    """Return captions by image id, without line breaks; a name in ``files``, by image id, stands for its image."""
     if isinstance(captions, str | Path):
         where, written = str(captions), read_results(Path(captions))
     else:

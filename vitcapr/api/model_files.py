@@ -131,11 +131,7 @@ class ModelFiles:
         return self.folder.resolve().parent.parent
 
     def check_architecture(self) -> None:
-        """Check the architecture that the card describes; imports torch.
-
-        Raises:
-            UserError: the architecture of the card is not that of its settings.
-        """
+        """Check that the architecture of the card is that of its settings; imports torch."""
         from vitcapr.training.retriever import architecture_of
 
         with reading(self.folder / CARD, f"the card of a {self.kind}", "train the model"):
@@ -251,11 +247,7 @@ def _same_recipe(path: Path, own: Path, fingerprint: str) -> bool:
 
 
 def decoding_runs(captioner: Path) -> Iterator[Run]:
-    """Yield the records of the captions that the experiment generated with this captioner, without damaged records.
-
-    Args:
-        captioner: ``results/<experiment>/captioners/<name>``.
-    """
+    """Yield the sound records of the captions that the experiment generated with the captioner in a folder."""
     folder = captioner.resolve()
     for path in sorted((folder.parent.parent / RUNS).glob("decode*/*.json")):
         with suppress(UserError):

@@ -1,4 +1,7 @@
-"""Captions are compared with their references, and embeddings with each other, before they are scored."""
+"""Captions are compared with their references, and embeddings with each other, before they are scored.
+
+Each check returns its verdict, and raises a UserError if the one side belongs to other images.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +20,6 @@ UNCHECKED = "content:unchecked"
 REMEDY = "correct the order, or, if the pairs are right, answer with --without-content-check (content_check=False)"
 _CLEARLY_SHARED = 10.0
 """Strength of references against other references of their image at which right captions are above chance as well."""
-_JUDGED = 2000
-"""Judgments that are compared; from this number on, right ones are above chance."""
 
 _MOST_CAPTIONS, _ROUNDING = 50, 1e-4
 """Captions of one image, at most; and the distance of two rows of length 1 that are equal but for rounding."""
@@ -28,18 +29,11 @@ Similarity = Callable[[Sequence[str], np.ndarray, int], np.ndarray]
 
 
 def check_captions(captions: Mapping[str, str], references: Mapping[str, Sequence[str]], where: object) -> str:
-    """Compare the words of each caption with those of its references, and with those of other images.
-
-    Returns:
-        The verdict.
-
-    Raises:
-        UserError: the captions belong to other images.
-    """
+    """Compare the words of each caption with those of its references, and with those of other images."""
     images = list(captions)
     rows = joints.sample_rows(len(images))
     known = [references[image] for image in images]
-    similarity = _similarity(known)
+    similarity = shared_words(known)
     drawn = [captions[images[row]] for row in rows]
     several = np.array([row for row in rows if len(known[row]) > 1], np.int64)
     shared = 0.0
@@ -48,46 +42,13 @@ def check_captions(captions: Mapping[str, str], references: Mapping[str, Sequenc
         given = {joints.GIVEN: several}
         shared = joints.paired("", lambda order: similarity(firsts, order, 1), len(images), given, False).strength
     powered = shared >= _CLEARLY_SHARED and len(set(drawn)) >= min(len(drawn) / 2, joints.LEAST_PAIRS)
-    orders = _orders(rows, images)
+    orders = possible_orders(rows, images)
     joint = "captions and references"
-    return _state(joints.paired(joint, lambda order: similarity(drawn, order, 0), len(images), orders, powered), where)
-
-
-def check_judgments(
-    captions: Sequence[str], references: Sequence[Sequence[str]], ratings: Sequence[float], where: object
-) -> str:
-    """Compare the ratings of captions with the words that they share with the references of the rated images.
-
-    Most of the judged captions were written for other images, so only those with high ratings share words.
-
-    Returns:
-        The verdict.
-
-    Raises:
-        UserError: the ratings belong to other captions or images.
-    """
-    rows = joints.sample_rows(len(captions), _JUDGED)
-    similarity, drawn = _similarity(references), [captions[row] for row in rows]
-    above = np.asarray(ratings, np.float64)[rows]
-    above -= above.mean()
-    orders = _orders(rows, [str(row) for row in range(len(captions))])
-
-    def rated(order: np.ndarray) -> np.ndarray:
-        return above * similarity(drawn, order, 0)
-
-    powered = len(rows) == _JUDGED
-    return _state(joints.paired("judgments and captions", rated, len(captions), orders, powered), where)
+    return stated(joints.paired(joint, lambda order: similarity(drawn, order, 0), len(images), orders, powered), where)
 
 
 def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[str, Sequence[str]]) -> str:
-    """Compare the objects of images with those that their references name.
-
-    Returns:
-        The verdict.
-
-    Raises:
-        UserError: the objects belong to other images.
-    """
+    """Compare the objects of images with those that their references name."""
     images = [image for image in references if image in objects]
     names = sorted(CATEGORIES)
     there = np.array([[name in objects[image] for name in names] for image in images], np.float32)
@@ -95,9 +56,9 @@ def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[s
     named = [set(mentioned(" ".join(references[images[row]]))) for row in rows]
     told = np.array([[name in each for name in names] for each in named], np.float32)
     told -= told.mean(axis=0)
-    orders = _orders(rows, images)
+    orders = possible_orders(rows, images)
     powered = len(rows) >= joints.LEAST_CAPTIONS
-    return _state(
+    return stated(
         joints.paired(
             "objects and references", lambda order: (told * there[order]).sum(axis=1), len(images), orders, powered
         ),
@@ -106,17 +67,11 @@ def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[s
 
 
 def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.ndarray) -> str:
-    """Compare each text with its image, and with other images; look for images that stand once for each caption.
+    """Compare each text with its image, and with other images; refuse images that stand once for each caption.
 
     Args:
         images, texts: (N, E) and (M, E), rows of length 1.
         image_of_text: (M,).
-
-    Returns:
-        The verdict.
-
-    Raises:
-        UserError: the texts belong to other images, or every image is repeated.
     """
     equal = _equal_rows(images)
     different, most = int(equal.max()) + 1, int(np.bincount(equal).max())
@@ -129,7 +84,7 @@ def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.nd
         raise UserError(what, where="embeddings", remedy=f"{remedy}, or {REMEDY}")
     rows = joints.sample_rows(len(texts))
     given = image_of_text[rows]
-    orders = _orders(given, [str(row) for row in range(len(images))])
+    orders = possible_orders(given, [str(row) for row in range(len(images))])
     many = len(texts) // len(images)
     if many > 1 and np.array_equal(image_of_text, np.repeat(np.arange(len(images)), many)):
         name = f"text 1 of each image, text 2 of each image, ... (numpy.tile(range({len(images)}), {many}))"
@@ -143,7 +98,7 @@ def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.nd
         powered = joints.one_space(images[given], texts[rows])
         verdict = joints.paired("embeddings", similarity, len(images), orders, powered)
     copies = f"; {len(images) - different} of {len(images)} image rows equal another" if different < len(images) else ""
-    return _state(verdict, None) + copies
+    return stated(verdict, None) + copies
 
 
 def _equal_rows(values: np.ndarray) -> np.ndarray:
@@ -155,11 +110,12 @@ def _equal_rows(values: np.ndarray) -> np.ndarray:
     return groups
 
 
-def _orders(given: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+def possible_orders(given: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the rows as they were given, and other orders of them that an error would give, by their names."""
     return {joints.GIVEN: given} | {name: order[given] for name, order in joints.row_orders(names).items()}
 
 
-def _similarity(references: Sequence[Sequence[str]]) -> Similarity:
+def shared_words(references: Sequence[Sequence[str]]) -> Similarity:
     """Return a function that compares texts with the references of an image, by words weighted by their rarity."""
     sample = joints.sample_rows(len(references), 2000)
     counts = Counter(word for row in sample for word in set(units_of(" ".join(references[row]))))
@@ -182,7 +138,8 @@ def _similarity(references: Sequence[Sequence[str]]) -> Similarity:
     return similarity
 
 
-def _state(verdict: joints.Verdict, where: object) -> str:
+def stated(verdict: joints.Verdict, where: object) -> str:
+    """Return a verdict in words; one that is wrong is a UserError."""
     if verdict.outcome == "wrong":
         raise UserError(str(verdict), where=where, remedy=REMEDY)
     return str(verdict)

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from vitcapr.api.trained_captioner import Device
 from vitcapr.config.base import find_backbone
 from vitcapr.errors import UserError
-from vitcapr.pipeline.locations import stores_root
+from vitcapr.experiment.paths import stores_root
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import Role, find_stage
 
@@ -101,9 +101,6 @@ def extract(
 
 def seal(data: AnyPath, out: AnyPath) -> Path:
     """Check that all chunks of a store that several ranks filled are there, and write its manifest.
-
-    Args:
-        data, out: those of :func:`extract`.
 
     Raises:
         UserError: a rank has not ended, or they had different settings.

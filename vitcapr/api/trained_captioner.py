@@ -116,11 +116,7 @@ class TrainedCaptioner:
         return self._model.attends and self._encoder.grid != NO_GRID
 
     def check_attention(self) -> None:
-        """Check that the captioner attends to places of the picture.
-
-        Raises:
-            UserError: the captioner does not attend to places of the picture.
-        """
+        """Check that the captioner attends to places of the picture."""
         if not self.attends:
             what = "this captioner does not attend to places of the picture"
             raise UserError(what, where=self.folder, remedy="caption without attention (leave out --explain)")

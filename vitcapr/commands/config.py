@@ -16,11 +16,13 @@ from vitcapr.commands.estimate import (
     backbone_lines,
     missing_lines,
     obtainable_table,
+    refusals,
     splits_and_languages,
     text_encoder_lines,
 )
 from vitcapr.commands.forecast import forecast, run_trials
 from vitcapr.commands.main import Configfiles, typer_group
+from vitcapr.commands.status import planned_dag
 from vitcapr.config.base import Section, conditions
 from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
@@ -28,12 +30,11 @@ from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import checkpoint_sources, empty_splits, endless_warm_ups, lacks, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
+from vitcapr.experiment.paths import gpu_exists
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.loader import KINDS, part_names
 from vitcapr.metrics.bootstrap import few_images
-from vitcapr.pipeline.locations import gpu_exists
-from vitcapr.pipeline.slurm import ask, refusals
-from vitcapr.pipeline.staleness import planned_dag
+from vitcapr.pipeline.slurm import ask
 from vitcapr.progress import print_lines
 
 SPLITS = ("train", "validation", "test", "none")

@@ -1,31 +1,34 @@
-"""Size, files and models of an experiment before it runs, and the places where they come from."""
+"""Size, files and models of an experiment before it runs, where they come from, and what Slurm would refuse."""
 
+import getpass
+import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from vitcapr.config.base import ADOPTED, find_backbone, find_data
+from vitcapr.errors import UserError
 from vitcapr.experiment.checks import checkpoint_sources
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.experiment.paths import can_only_be_a_folder, find_store
 from vitcapr.formats.audit_files import find_audit
 from vitcapr.formats.store_manifest import IDENTITIES, read_sealed, store_group
 from vitcapr.formats.tables import Table, row
-from vitcapr.pipeline.locations import can_only_be_a_folder, find_store
+from vitcapr.pipeline.slurm import ask
 from vitcapr.progress import format_bytes, print_lines
 
 BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
 
 def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collection[str] | None, int | None]:
-    """Return the images of each split, the caption languages, and the number of training captions.
+    """Return the images of each split, the caption languages, and the number of captions to train on.
 
-    The number counts captions in the experiment's language; None if it is not known.
-
-    No number of images for pairs, which are sampled when they are read.
+    The number is None if it is not known; pairs, which are sampled when they are read, have no images yet.
     """
     data = experiment.config.data
     section = getattr(data, data.dataset)
@@ -125,11 +128,7 @@ def missing_lines(experiment: Experiment) -> list[str]:
 
 
 def obtainable_table(needed: Mapping[str, Sequence[str]]) -> Table:
-    """File, where it comes from, licence, size, and who needs it.
-
-    Args:
-        needed: the names that each experiment asks for.
-    """
+    """Return files, where they come from, licence, size, and which of the experiments ask for their names."""
     return Table(
         "",
         ("name in the experiments", "what it is", "where it comes from", "licence", "size", "needed by"),
@@ -151,3 +150,59 @@ def obtainable_table(needed: Mapping[str, Sequence[str]]) -> Table:
 
 def _whence(one: Obtainable | None) -> str:
     return "" if one is None or one.source == "yours" else f" ({one.what}, {one.size}, {one.licence}): {one.source}"
+
+
+def refusals(profile: Mapping[str, Any], needs: Mapping[str, Mapping[str, Any]], where: Path) -> Iterator[UserError]:
+    """Yield what Slurm would refuse of the jobs of a run: a partition, an account, or a request.
+
+    Args:
+        profile: the content of the file ``where``.
+        needs: ``threads`` and the resources of a job of each rule; ``gpu`` of those rules that can use one.
+    """
+    default, sites, cores = (profile.get(name) or {} for name in ("default-resources", "set-resources", "set-threads"))
+    partitions = (ask("sinfo", "--noheader", "--format=%R") or "").split()
+    show = ("sacctmgr", "--noheader", "--parsable2", "show", "associations")
+    accounts = (ask(*show, f"user={getpass.getuser()}", "format=account") or "").split()
+    asked = set[tuple[str, ...]]()
+    for rule, need in needs.items():
+        own = sites.get(rule) or {}
+        site = {**default, **({} if need.get("gpu") == 0 else own)}
+        names = (
+            ("partition", site.get("slurm_partition"), partitions),
+            ("account", site.get("slurm_account"), accounts),
+        )
+        unknown = next(
+            ((kind, name, known) for kind, name, known in names if name and known and name not in known), None
+        )
+        words = _request(site, {**need, **own, "threads": cores.get(rule, need["threads"])})
+        question = tuple(words) if unknown is None else unknown[:2]
+        if question in asked:
+            continue
+        asked.add(question)
+        if unknown is not None:
+            kind, name, known = unknown
+            remedy = f"write one of {', '.join(known)}"
+            yield UserError(
+                f"rule {rule} asks for the {kind} '{name}', which Slurm does not have", where=where, remedy=remedy
+            )
+        elif (done := subprocess.run(words, capture_output=True, text=True, check=False)).returncode:
+            remedy = "change what the profile asks for"
+            yield UserError(f"Slurm would refuse rule {rule}: {done.stderr.strip()}", where=where, remedy=remedy)
+
+
+def _request(site: Mapping[str, Any], need: Mapping[str, Any]) -> list[str]:
+    """Return the command that asks Slurm whether it would take a job."""
+    gpus, model = site.get("gpu", need.get("gpu", 0)), site.get("gpu_model")
+    options = {
+        "partition": site.get("slurm_partition"),
+        "account": site.get("slurm_account"),
+        "qos": site.get("qos"),
+        "nodes": site.get("nodes"),
+        "cpus-per-task": need["threads"],
+        "mem": need["mem_mb"],
+        "time": need["runtime"],
+        "gres": site.get("gres"),
+        "gpus": f"{model}:{gpus}" if gpus and model else gpus or None,
+    }
+    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    return ["sbatch", "--test-only", *given, "--wrap=true"]

@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 
 from snakemake.logging import logger
 
+from vitcapr.commands.status import planned_dag
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.experiment.lineage import differences
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.fingerprint import without_paths
-from vitcapr.pipeline.run_records import Run, differences, read_runs
+from vitcapr.pipeline.run_records import Run, read_runs
 from vitcapr.pipeline.stage import find_stage, stage_names
-from vitcapr.pipeline.staleness import planned_dag
 from vitcapr.progress import format_bytes, format_seconds
 from vitcapr.workers import usable_cores
 
@@ -52,11 +53,7 @@ class Step(NamedTuple):
     after: Sequence[int] = ()
 
     def work(self, sizes: Mapping[str, int] | None) -> float:
-        """Images times epochs or beams; 1 for a figure and for a job that reads no data set.
-
-        Args:
-            sizes: images by split; None without a data set.
-        """
+        """Images by split times epochs or beams; 1 for a figure, and for a job that reads no data set (None)."""
         if sizes is None or find_stage(self.stage).draws:
             return 1.0
         epochs, split = sum(_named(self.settings, "epochs")), self.values.get("split")
@@ -119,10 +116,8 @@ def _own_sizes(root: Path, recorded: Sequence[Recorded]) -> Mapping[str, int]:
 def run_trials(experiment: Experiment, images: int, configfiles: Sequence[Path]) -> None:
     """Run the experiment on few of its images, at most a quarter, and on a third of those: both are records.
 
-    The trials are experiments of their own, ``NAME-trial-400`` for instance. They compute all that they need.
-
-    Raises:
-        UserError: the data set has no limit.
+    The trials are experiments of their own, ``NAME-trial-400`` for instance. They compute all that they need. A data
+    set of pairs has none.
     """
     data = experiment.config.data.dataset
     if data == "pairs":
@@ -148,7 +143,7 @@ def run_trials(experiment: Experiment, images: int, configfiles: Sequence[Path])
 
 
 def read_recorded(results: Path) -> list[Recorded]:
-    """Return the jobs that ran on this machine with the data sets that the experiments still have, the latest first."""
+    """Return the jobs of this machine on the data sets that the experiments still have, the latest first."""
     from vitcapr.formats.manifest import read_manifest
 
     jobs = []
@@ -239,11 +234,7 @@ class TimeLeft:
 
 
 def begin(workflow: Any, experiment: Experiment, folder: Path) -> None:
-    """Check what the planned jobs of a run of Snakemake need, before the first starts, and log the time that they take.
-
-    Args:
-        folder: the folder of the experiment.
-    """
+    """Check what the planned jobs of a run need, before the first starts, and log the time that they take."""
     needed = [str(dict(job.params.items()).get("fingerprint")) for job in workflow.dag.needrun_jobs()]
     if problems := list(lacks(experiment, needed)):
         sys.exit(f"error: {as_user_error(problems)}")

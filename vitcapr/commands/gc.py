@@ -11,14 +11,15 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from vitcapr.commands.main import typer_app
+from vitcapr.commands.status import planned_dag
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
+from vitcapr.experiment.lineage import Records
+from vitcapr.experiment.rule import JOBS
 from vitcapr.files import file_states
 from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
-from vitcapr.pipeline.rule import JOBS
-from vitcapr.pipeline.run_records import RUNS, Records, Run, find_experiment_folder
-from vitcapr.pipeline.staleness import planned_dag
+from vitcapr.pipeline.run_records import RUNS, Run, find_experiment_folder
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 from vitcapr.store.layout import CHECKSUMS
@@ -111,10 +112,7 @@ def unused(results: Path, files: Mapping[str, list[list[Path]]]) -> Iterator[Unu
 
 
 def _files(records: Records, run: Run) -> Unused:
-    """Return the outputs of a job, its checkpoints and its record.
-
-    Files without a record stay, because a person may have put them there.
-    """
+    """Return the outputs, checkpoints and record of a job; files without a record may be a person's, and stay."""
     outputs = list(records.outputs(run))
     checkpoints = [file for output in outputs for file in (output.parent / CHECKPOINT).rglob("*")]
     files = file_states(p for p in (*outputs, *checkpoints, run.path) if is_inside(p, records.experiment))

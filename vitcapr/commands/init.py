@@ -10,8 +10,8 @@ import typer
 
 from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError, did_you_mean
+from vitcapr.experiment.paths import WORKFLOW
 from vitcapr.files import write_text
-from vitcapr.pipeline.locations import WORKFLOW
 
 SNAKEFILE = Path(__file__).with_name("study.smk")
 IGNORED = ".snakemake/\nresults/\n"

@@ -22,7 +22,7 @@ from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_NOT_READ, Preempted, UserError, did_you_mean
 from vitcapr.progress import PROGRESS, is_first_process, print_lines
 
-_OWN = ("init", "evaluate", "extract", "config", "table", "status", "why", "accept", "gc", "stage")
+_OWN = ("init", "evaluate", "extract", "config", "table", "status", "why", "gc", "stage")
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
     list[Path] | None,

@@ -1,5 +1,5 @@
 # The rules are part of the package vitcapr. Settings: config.yaml and experiments/.
-from vitcapr.pipeline.locations import SNAKEFILE
+from vitcapr.experiment.paths import SNAKEFILE
 
 # The file of an experiment replaces config.yaml.
 if not workflow.overwrite_configfiles:

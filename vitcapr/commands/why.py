@@ -8,10 +8,10 @@ import typer
 
 from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
+from vitcapr.experiment.lineage import Records, changes, code_changes, differences, leaves
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.code import code_hash, job_code
-from vitcapr.pipeline.fingerprint import changes, code_changes
-from vitcapr.pipeline.run_records import Records, Run, differences, leaves
+from vitcapr.pipeline.run_records import Run
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.progress import format_seconds, print_lines
 

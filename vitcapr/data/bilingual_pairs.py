@@ -85,10 +85,7 @@ def list_table(file: Path, *, images: Path, encoded: bool, unpack_to: Path) -> t
 
 
 def _place(row: Row, encoded: bool, existing: set[str], unpack_to: Path) -> tuple[str, str | None]:
-    """Return the id and the path of the picture of a row, which is unpacked if the row holds it.
-
-    Base64 may be a ``data:`` URL, and broken into lines.
-    """
+    """Return the id and the path of the picture of a row, which is unpacked if the row holds it in Base64."""
     image: Any = row.cells.get("image")
     content = image.get("bytes") if isinstance(image, dict) else image
     if isinstance(content, str) and encoded and content:
@@ -210,10 +207,7 @@ def write_pairs(
 
 
 def _table(checked: Checked, clean: Callable[[str, str], str], refused: Rejected) -> pd.DataFrame:
-    """Return a row for each usable pair, with its picture's class.
-
-    A class given for one of the picture's pairs takes precedence over derived classes.
-    """
+    """Return each usable pair with the class of its picture: one given for any of its pairs, else a derived one."""
     captions = checked.captions
     owners = checked.images[["image_id", "split"]].iloc[captions["image_row"]].reset_index(drop=True)
     texts = [clean(*each) for each in zip(captions["text"], captions["language"], strict=True)]

@@ -116,8 +116,7 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
 def _one_identity(listed: Mapping[tuple[Path, str], ListedImage], key: str) -> dict[tuple[Path, str], ListedImage]:
     """Give each image of several files one id: that of its file, or its path if ids are local to the files.
 
-    Raises:
-        UserError: an image is in two files, which differ in its split.
+    An image in two files has one split.
     """
     first: dict[str, tuple[Path, str]] = {}
     paths: dict[str, str] = {}

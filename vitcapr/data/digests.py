@@ -66,21 +66,13 @@ def content_digest(
 
 
 class FileDigests:
-    """Digests of single files, remembered in a cache of :func:`content_digest` until :meth:`save`.
-
-    Args:
-        cache: as in :func:`content_digest`; read at the first question.
-    """
+    """Digests of single files, remembered in a cache of :func:`content_digest` until :meth:`save`."""
 
     def __init__(self, cache: Path) -> None:
         self._cache, self._remembered, self._changed = cache, dict[str, Remembered](), False
 
     def of(self, path: Path) -> str:
-        """Return the sha256 of a file.
-
-        Raises:
-            OSError: the file cannot be read.
-        """
+        """Return the sha256 of a file that can be read."""
         self._remembered = self._remembered or _load(self._cache)
         # The slash keeps single files apart from a folder of the user's, whose entry lists all its files.
         known = self._remembered.setdefault(f"{path.parent.absolute()}/", {})

@@ -50,11 +50,7 @@ class BadImage(Exception):
 
 
 class ImageSource(Archive):
-    """Pictures below a folder, or in a zip, in tars or in Parquet files; many threads may call every method.
-
-    Args:
-        root: a folder, perhaps of tars or Parquet files, or a zip file.
-    """
+    """Pictures below a folder, or in a zip, in tars or in Parquet files; many threads may call every method."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -156,10 +152,7 @@ def as_rgb(image: Image.Image) -> Image.Image:
 
 
 def _without_metadata(content: bytes) -> bytes:
-    """Return the file with no more than what its pixels, transparency, colours and Exif need; other formats unchanged.
-
-    Nothing is decompressed.
-    """
+    """Return the file with what its pixels, transparency, colours and Exif need; nothing is decompressed."""
     parts = {_PNG: _png_chunks, _JPEG: _jpeg_segments}
     return next((b"".join(parts[start](content)) for start in parts if content.startswith(start)), content)
 
@@ -178,10 +171,7 @@ def _png_chunks(content: bytes) -> Iterator[bytes]:
 
 
 def _jpeg_segments(content: bytes) -> Iterator[bytes]:
-    """Yield the segments, without comments and application data before the first scan.
-
-    Exif and a whole segment of Adobe stay.
-    """
+    """Yield the segments without comments and application data before the first scan, but for Exif and Adobe."""
     yield _JPEG
     start = len(_JPEG)
     while start + 4 <= len(content) and content[start] == 0xFF and (kind := content[start + 1]) != _SCAN:

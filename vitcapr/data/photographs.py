@@ -1,11 +1,10 @@
-"""Photographs that a user names: files, folders, patterns that the shell has left alone, or images in memory."""
+"""Photographs that a user gives: paths, or images in memory."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcapr.data.archive import is_junk
 from vitcapr.errors import UserError
 from vitcapr.files import read_untrusted
 
@@ -18,39 +17,6 @@ ImageLike = Any
 
 MAX_PIXELS = 100_000_000
 """Most pixels of a picture that is decoded, which take 300 MB."""
-
-
-def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str], dict[str, int]]:
-    """Return the files that the arguments name, each once, in the order of the arguments and by name within one.
-
-    A folder stands for the pictures in it, known by their endings; a pattern may contain ``**``.
-
-    Returns:
-        The files; the arguments that name none, each with the reason; and for each folder that has them, the number of
-        files that are no pictures by their endings, without hidden files and our own figures.
-    """
-    images: dict[Path, None] = {}
-    nothing: dict[str, str] = {}
-    skipped: dict[str, int] = {}
-    for argument in arguments:
-        path = Path(argument).expanduser()
-        if path.is_dir():
-            inside = [file for file in path.iterdir() if file.is_file() and not is_junk(file.name)]
-            files, reason = [file for file in inside if _is_picture(file)], "no picture in this folder"
-            if len(files) < len(inside):
-                skipped[argument] = len(inside) - len(files)
-        elif path.exists():
-            files, reason = [path], ""
-        elif set("*?[") & set(argument):
-            root = Path(path.anchor)
-            matches = root.glob(str(path.relative_to(root)))
-            files, reason = [file for file in matches if _is_picture(file)], "no picture matches"
-        else:
-            files, reason = [], "no such file"
-        if not files:
-            nothing[argument] = reason
-        images.update(dict.fromkeys(sorted(files)))
-    return list(images), nothing, skipped
 
 
 def open_photograph(path: Path) -> "Image.Image":
@@ -111,9 +77,3 @@ def open_image(image: ImageLike) -> "Image.Image":
 def name_of(image: ImageLike) -> str:
     """Return the path as it was given; empty for an image in memory."""
     return str(image) if isinstance(image, str | os.PathLike) else ""
-
-
-def _is_picture(path: Path) -> bool:
-    from vitcapr.data.images import SUFFIXES  # numpy and Pillow load for a mistake in a path otherwise
-
-    return path.name.lower().endswith(SUFFIXES) and not is_junk(path.name) and path.is_file()

@@ -291,11 +291,7 @@ def open_tokenizer(folder: Path) -> Any:
 
 
 def _add_stated_tokens(tokenizer: Any, folder: Path) -> None:
-    """Let a tokenizer add the first and the last token that its configuration states and transformers 5 leaves out.
-
-    Raises:
-        UserError: it cannot be made to add them.
-    """
+    """Let a tokenizer add the first and last token that its configuration states and transformers 5 leaves out."""
     path = folder / "tokenizer_config.json"
     stated = read_json(path) if path.is_file() else {}
     if not any(stated.get(f"add_{name}_token") is True for name in ("bos", "eos")):

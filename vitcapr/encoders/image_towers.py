@@ -123,11 +123,7 @@ class Backbone:
         self.shapes = {name: tuple(array.shape[1:]) for name, array in arrays.items()}
 
     def require_cls(self) -> None:
-        """Check that the network has a CLS token.
-
-        Raises:
-            UserError: the network has no CLS token.
-        """
+        """Check that the network has a CLS token."""
         if not self.prefix:
             what = f"the network ({self._type}) has no CLS token"
             raise UserError(what, where=self._folder, remedy=VIT_REMEDY)

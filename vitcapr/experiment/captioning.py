@@ -9,10 +9,10 @@ from vitcapr.config.captioner import RerankingConfig
 from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import Part
+from vitcapr.experiment.rule import Wildcards
 from vitcapr.experiment.stores import NO_GRID, Features
 from vitcapr.formats.kinds import MODEL_FILES
 from vitcapr.loader import ask
-from vitcapr.pipeline.rule import Wildcards
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from vitcapr.encoders.checkpoint_kinds import (
     check_text_encoder,
 )
 from vitcapr.errors import UserError
+from vitcapr.experiment.paths import can_only_be_a_folder, gpu_exists, stores_root
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
 from vitcapr.loader import ask, sections_to_run
-from vitcapr.pipeline.locations import can_only_be_a_folder, gpu_exists, stores_root
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
 if TYPE_CHECKING:
@@ -177,11 +177,7 @@ def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:
 
 
 def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
-    """Yield the arrays that models read and that the stores of their backbones lack.
-
-    Raises:
-        UserError: a store is not there.
-    """
+    """Yield the arrays that models read and that the stores of their backbones, which have to be there, lack."""
     config, stored = experiment.config, experiment.features.stored
     for key, backbones, arrays in _readers(experiment):
         for name in backbones:
@@ -312,11 +308,7 @@ def endless_warm_ups(experiment: "Experiment", images: int) -> Iterator[str]:
 
 
 def empty_splits(experiment: "Experiment", sizes: Counter[str]) -> Iterator[UserError]:
-    """Yield the splits without an image that a run needs.
-
-    Args:
-        sizes: the number of images of each split.
-    """
+    """Yield the splits that a run needs and that have no image, by the number of images of each split."""
     listed = ", ".join(f"{number} {split}" for split, number in sizes.items() if number)
     for split, purpose in experiment.models.split_uses.items():
         if not sizes[split]:

@@ -15,13 +15,13 @@ from vitcapr.experiment import paths
 from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
 from vitcapr.experiment.models import Models
+from vitcapr.experiment.paths import RESULTS
 from vitcapr.experiment.retrieval import Retrieval
+from vitcapr.experiment.rule import Stages
 from vitcapr.experiment.stores import Features
 from vitcapr.experiment.targets import Targets
 from vitcapr.formats.image_root import LOCATION, write_location
 from vitcapr.loader import sections_to_run
-from vitcapr.pipeline.locations import RESULTS
-from vitcapr.pipeline.rule import Stages
 from vitcapr.pipeline.stage import find_stage
 
 

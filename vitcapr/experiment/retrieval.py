@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from vitcapr.config.experiment import unique
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import TRAIN, Part
+from vitcapr.experiment.rule import Wildcards
 from vitcapr.experiment.stores import Features
-from vitcapr.pipeline.rule import Wildcards
 
 PAIRS = "training.pairs"
 """The setting of a retriever that a learning curve varies."""

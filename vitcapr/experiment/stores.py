@@ -13,11 +13,11 @@ from vitcapr.encoders.checkpoint_kinds import OUTPUTS, image_kind, read_model_co
 from vitcapr.errors import UserError
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import Part
+from vitcapr.experiment.paths import RESULTS, find_store, stores_root
+from vitcapr.experiment.rule import Wildcards
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.loader import ask
-from vitcapr.pipeline.locations import RESULTS, find_store, stores_root
-from vitcapr.pipeline.rule import Wildcards
 
 NO_GRID = (0, 0)
 
@@ -36,11 +36,7 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True)
 class Features(Part):
-    """Features of images and captions.
-
-    Attributes:
-        results: the folder of all results.
-    """
+    """Features of images and captions; ``results`` is the folder of all results."""
 
     results: Path = RESULTS
 
@@ -58,13 +54,6 @@ class Features(Part):
 
     def text_features(self, encoder: str | None) -> list[str]:
         return [] if encoder is None else [self.path(paths.TEXT_FEATURES, encoder=encoder)]
-
-    def before_training(self, name: str) -> tuple[list[str], list[str]]:
-        """Return the features of images and of captions that a retriever reads; none unless it reads both."""
-        retriever = self.config.retrievers.get(name)
-        if retriever is None or retriever.text.text_encoder is None:
-            return [], []
-        return [self.sealed(retriever.backbone)], self.text_features(retriever.text.text_encoder)
 
     def parts(self, wildcards: Wildcards) -> list[str]:
         """Return the parts of an extraction that several jobs share."""
@@ -125,10 +114,7 @@ def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:
 
 
 def _extracted(name: str, backbone: BackboneConfig, kind: str, vision: Mapping[str, Any]) -> Stored:
-    """Return the contents that extraction will write.
-
-    ``kind`` is auto for a checkpoint that is not on this machine.
-    """
+    """Return the contents that extraction will write; ``kind`` is auto for a checkpoint that is not here."""
     if backbone.output != "hidden":
         with_patches = backbone.output == "qformer" or kind not in OUTPUTS or kind == "blip-2"
         return Stored({"cls": (), "patches": ()} if with_patches else {"cls": ()}, NO_GRID)

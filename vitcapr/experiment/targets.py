@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Targets(Part):
-    """The targets of the rules ``all``, ``captions``, ``metrics`` and others.
-
-    Attributes:
-        experiment: whose other files these are; extensions are asked about it.
-    """
+    """The targets of the rules ``all``, ``captions``, ``metrics`` and others; extensions add theirs."""
 
     experiment: "Experiment"
 

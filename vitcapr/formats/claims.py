@@ -24,11 +24,7 @@ class Claim(NamedTuple):
 
 
 def write_claims(path: Path, claims: Mapping[str, Sequence[Claim]]) -> None:
-    """Write the claims of each caption.
-
-    Args:
-        claims: those of the caption of each image, by image id.
-    """
+    """Write the claims of the caption of each image, by image id."""
     write_json(path, claims)
 
 

@@ -85,11 +85,7 @@ def write_table(path: Path, table: "pa.Table") -> None:
 
 
 def check_columns(frame: "pd.DataFrame", schema: "pa.Schema") -> None:
-    """Check the columns against the schema.
-
-    Raises:
-        ValueError: a column is missing, has empty cells, or is not in the schema.
-    """
+    """Check that a frame has the columns of the schema alone, without empty cells; a ValueError says which not."""
     if set(schema.names) != set(frame.columns):
         raise ValueError(f"the columns are {list(frame.columns)}, not {schema.names}")
     for name in schema.names:

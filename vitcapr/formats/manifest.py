@@ -227,11 +227,7 @@ def read_manifest(path: str | Path) -> Manifest:
 
 
 def check_split(split: str) -> None:
-    """Check the name of a split.
-
-    Raises:
-        UserError: there is no such split.
-    """
+    """Check that a split has one of the names that exist."""
     if split not in SPLITS:
         raise UserError(f"there is no split '{split}'", remedy=f"the splits are {', '.join(SPLITS)}")
 

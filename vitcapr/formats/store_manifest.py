@@ -124,11 +124,7 @@ def store_group(path: Path, sealed: Mapping[str, Any]) -> Path:
 
 
 def check_attributes(attributes: Any) -> None:
-    """Check the attributes of a store.
-
-    Raises:
-        ValueError: they are not those of a store.
-    """
+    """Check that attributes are those of a store; else a ValueError."""
     _ATTRIBUTES.validate_python(attributes)
 
 

@@ -42,11 +42,8 @@ NOT_INSTALLED = "not installed"
 def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the digest of each file of a job's code, by path, and the version of each library.
 
-    An extension adds to a YAML file of the package, as to the labels of scores, by the file of this name in its folder.
-
-    Args:
-        module: of the stage, for instance ``vitcapr.stages.decode``.
-        settings: plain settings, which name metrics, architectures and plugins.
+    Its plain settings name metrics, architectures and plugins. An extension adds to a YAML file of the package, such as
+    the labels of scores, by the file of this name in its folder.
 
     Raises:
         UserError: a plugin is not Python, or imports what is not installed.

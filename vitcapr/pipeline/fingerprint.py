@@ -6,7 +6,7 @@ It decides which jobs run again, and is a part of the key in the result cache.
 import copy
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from vitcapr.config.base import StageSettings, find_checkpoint
 from vitcapr.data.archive import scan
 from vitcapr.data.digests import content_digest
 from vitcapr.encoders.checkpoint_kinds import MODULES, installed, is_checkpoint, library
-from vitcapr.pipeline.code import code_hash, counted, job_code
-from vitcapr.pipeline.run_records import differences, find_experiment_folder
+from vitcapr.pipeline.code import code_hash, job_code
+from vitcapr.pipeline.run_records import find_experiment_folder
 from vitcapr.pipeline.stage import SOURCE, Stage
 
 _DOCUMENTS = re.compile(r"README.*|LICEN[CS]E.*|NOTICE.*|.*\.md", re.IGNORECASE)
@@ -24,8 +24,6 @@ _DOCUMENTS = re.compile(r"README.*|LICEN[CS]E.*|NOTICE.*|.*\.md", re.IGNORECASE)
 _HEIC = (".heic", ".heif", ".hif")
 _READER = "the reader of "
 """Before a key of the user's files: the library that reads them."""
-_SHOWN = 3
-"""Files of code that one line names."""
 FILE_DIGESTS = ".digests.json"
 """File in the folder of all results that caches the digests of the user's files."""
 
@@ -47,12 +45,15 @@ def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, 
     values = {name: value for name, value in stage.values_of(job).items() if name not in stage.execution_only}
     files = user_files(stage, settings, job)
     readers = [(key, _reader(plain, key, path)) for key, path in files.items()]
+    digests = {
+        key: content_digest(path, results / FILE_DIGESTS, key=key, without=_DOCUMENTS if is_checkpoint(path) else None)
+        for key, path in files.items()
+    }
     return {
         "code": code_hash(job_code(stage.module, plain)),
         "settings": without_paths(plain, files),
         "values": without_paths(values, files),
-        "files": {key: _digest(path, results / FILE_DIGESTS, key) for key, path in files.items()}
-        | {f"{_READER}{key}": name for key, name in readers if name},
+        "files": digests | {f"{_READER}{key}": name for key, name in readers if name},
     }
 
 
@@ -76,10 +77,6 @@ def without_paths(values: dict[str, Any], files: Iterable[str]) -> dict[str, Any
         if isinstance(place, list) or index in place:
             place[index] = None
     return kept
-
-
-def _digest(path: Path, cache: Path, key: str) -> str:
-    return content_digest(path, cache, key=key, without=_DOCUMENTS if is_checkpoint(path) else None)
 
 
 def _reader(settings: Mapping[str, Any], key: str, path: Path) -> str | None:
@@ -113,26 +110,3 @@ def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, A
     # A path that is execution only itself counts by its content; a section that is execution only names nothing.
     without = tuple(f"{key}." for key in stage.execution_only)
     return {key: path for key, path in files.items() if not key.startswith(without)}
-
-
-def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files and libraries that differ and count, of two :func:`vitcapr.pipeline.code.job_code`."""
-    before, now = counted(before), counted(now)
-    changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
-    files = [name for name in changed if not name.isidentifier()]
-    if edited := [name for name in files if name in before and name in now] or files:
-        more = f" and {len(edited) - _SHOWN} more" if len(edited) > _SHOWN else ""
-        yield f"its code changed ({', '.join(edited[:_SHOWN])}{more})"
-    for name in sorted(set(changed) - set(files)):
-        yield f"{name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
-
-
-def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each difference between two fingerprints of one stage.
-
-    The parts are ``code``, ``settings``, ``values`` and the digests of the user's ``files``.
-    """
-    yield from code_changes(before["code"], now["code"])
-    for part in ("settings", "values"):
-        yield from (f"{key} {old} -> {new}" for key, old, new in differences(before[part], now[part]))
-    yield from (f"the content of {key} changed" for key, _, _ in differences(before["files"], now["files"]))

@@ -26,11 +26,7 @@ _PATIENCE = 2.0
 
 @contextmanager
 def owned(record: Path, say: Callable[[str], None]) -> Iterator[bool]:
-    """Own the job of a run record, and yield whether another owner was at work until now.
-
-    Args:
-        say: receives one line if this process has to wait.
-    """
+    """Own the job of a run record, and yield whether another was at work; ``say`` receives a line if so."""
     record.parent.mkdir(parents=True, exist_ok=True)
     lock, name = record.with_suffix(".lock"), record.with_suffix(".owner")
     job, host, other = os.environ.get("SLURM_JOB_ID"), socket.gethostname(), _read(name)

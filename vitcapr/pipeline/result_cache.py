@@ -42,13 +42,10 @@ class CacheEntry:
         return sum(state.st_size for state in states if state.st_nlink == 1)
 
     def restore(self, targets: Mapping[str, Path]) -> None:
-        """Restore the files to the paths where the stage would write them, with the present time.
+        """Restore the files to the paths where the stage would write them, by their names in an entry.
 
-        Snakemake compares times. A hard link shares its time with all other names of the file, so a file in use
-        elsewhere is copied.
-
-        Args:
-            targets: name in an entry -> path, for all files that the stage can write.
+        They get the present time, because Snakemake compares times. A hard link shares its time with all other names of
+        the file, so a file in use elsewhere is copied.
 
         Raises:
             UserError: the entry has a file that the stage does not write.
@@ -98,11 +95,7 @@ class ResultCache:
             shutil.rmtree(unfinished, ignore_errors=True)
 
     def entries(self) -> list[CacheEntry]:
-        """Return all entries.
-
-        Raises:
-            UserError: an entry cannot be read.
-        """
+        """Return all entries; one that cannot be read is a UserError."""
         paths = (path.parent for path in sorted(self.root.glob(f"[!.]*/{ENTRY}")))
         return [_read(path) for path in paths if not path.is_symlink()]
 

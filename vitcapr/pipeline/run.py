@@ -3,7 +3,6 @@
 A rule's job leaves a run record, and is restored from the result cache if possible.
 """
 
-import getpass
 import io
 import os
 import platform
@@ -252,25 +251,24 @@ def _say(job: Job, line: str) -> None:
 
 def measure(seconds: float) -> dict[str, Any]:
     """Return the facts of :class:`vitcapr.pipeline.run_records.Made` about this process, without its start."""
+    import psutil
+
     processor = _search(r"model name\s*: (.+)", "/proc/cpuinfo") or platform.machine()
-    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    own, children = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {
-        "user": _user(),
+        "user": psutil.Process().username(),
         "host": socket.gethostname(),
         "platform": f"{platform.platform()}, {processor}, {usable_cores()} cores",
         "seconds": round(seconds, 2),
-        "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
+        "cpu_seconds": round(sum(os.times()[:4]), 2),
         "threads": threads(),
-        "peak_memory_mb": round(max(_peak_memory(own.ru_maxrss), children.ru_maxrss) / _RESIDENT_MB),
+        "peak_memory_mb": round(max(_peak_memory(own), children) / _RESIDENT_MB),
         "python": platform.python_version(),
     }
 
 
 def threads() -> int:
-    """Return the number of threads of torch and numpy, which decides how sums are rounded.
-
-    Snakemake sets it for a job.
-    """
+    """Return the threads of torch and numpy, which decide how sums are rounded. Snakemake sets them for a job."""
     return int(os.environ.get("OMP_NUM_THREADS") or usable_cores())
 
 
@@ -289,10 +287,3 @@ def _peak_memory(resident: int) -> int:
     ``resident``, its ``ru_maxrss``, includes the process that started it; only Linux separates the two.
     """
     return int(_search(r"VmHWM:\s+(\d+) kB", "/proc/self/status") or resident)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

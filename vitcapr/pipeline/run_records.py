@@ -4,9 +4,8 @@ An output holds no time and no host, because the same work has to give the same 
 beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every job has one, named like its log.
 """
 
-import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -120,67 +119,6 @@ class Run(BaseModel):
         return {self.place(path): facts["sha256"] for path, facts in self.outputs.items()}
 
 
-class Records:
-    """The run records of an experiment, linked by the files that the jobs write and read.
-
-    Args:
-        experiment: its folder, which may have been moved or copied since the jobs ran.
-    """
-
-    def __init__(self, experiment: Path) -> None:
-        self.experiment, self.runs = experiment, read_runs(experiment)
-        self._writers = {place: run for run in self.runs for place in run.wrote}
-
-    @classmethod
-    def around(cls, target: Path) -> "Records":
-        """Return the records of the experiment that contains ``target``, or is it.
-
-        Raises:
-            UserError: no experiment contains it.
-        """
-        for folder in (target, *target.parents):
-            if (folder / RUNS).is_dir():
-                return cls(folder)
-        remedy = "name a file under results/<experiment>, made by snakemake"
-        raise UserError("nothing recorded here", where=target, remedy=remedy)
-
-    def writer(self, run: Run, path: str) -> Run | None:
-        """Return the job that wrote an input of ``run``; None for a file of the user."""
-        return self._writers.get(run.place(path))
-
-    def outputs(self, run: Run) -> dict[Path, str]:
-        """Return the present paths of a job's outputs, with the digests of what it wrote."""
-        return {self.experiment / place: digest for place, digest in run.wrote.items()}
-
-    def is_as_written(self, run: Run) -> bool:
-        """Return whether the job's outputs are unchanged since it wrote them."""
-        return all(file.is_file() and sha256_file(file) == digest for file, digest in self.outputs(run).items())
-
-    def writers(self, target: Path) -> list[Run]:
-        """Return the jobs that wrote ``target`` or something in it.
-
-        Raises:
-            UserError: none did.
-        """
-        inside = target.resolve().relative_to(self.experiment.resolve())
-        jobs = [run for run in self.runs if any(Path(place).is_relative_to(inside) for place in run.wrote)]
-        if not jobs:
-            remedy = "it was made before there were records, by hand, or not yet; snakemake --forcerun makes it again"
-            raise UserError("no job is known to have made this", where=target, remedy=remedy)
-        return jobs
-
-    def behind(self, places: Iterable[str]) -> list[Run]:
-        """Return the jobs that made ``places`` or, directly or not, what they were made from; by name."""
-        jobs: dict[str, Run] = {}
-        waiting = list(places)
-        while waiting:
-            run = self._writers.get(waiting.pop())
-            if run is not None and run.name not in jobs:
-                jobs[run.name] = run
-                waiting += map(run.place, run.inputs)
-        return [jobs[name] for name in sorted(jobs)]
-
-
 def record_of_log(log: Path) -> Path | None:
     """Return the path of the record of the job with this log; None if no rule runs the command.
 
@@ -213,12 +151,7 @@ def find_experiment_folder(path: str) -> str | None:
 
 
 def read_run(path: Path) -> Run:
-    """Read a record.
-
-    Raises:
-        UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
-            experiment.
-    """
+    """Read a record; a UserError if it is missing, of another format, damaged, or of several experiments."""
     from vitcapr.formats.records import read_format, reading
 
     what, remedy = "the record of a run", "delete it, and run its job"
@@ -249,11 +182,7 @@ def read_runs(experiment: Path, quiet: bool = False) -> list[Run]:
 
 
 def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
-    """Return the facts of a record by path: the parameter that named the file, its digest and its size in bytes.
-
-    Args:
-        files: by parameter.
-    """
+    """Return the facts of files by path: the parameter that named each, its digest and its size in bytes."""
     named = {path: name for name, paths in files.items() for path in paths}
     return {
         path.as_posix(): {"option": name, "sha256": sha256_file(path), "size": path.stat().st_size}
@@ -262,11 +191,7 @@ def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
 
 
 def find_writers(inputs: Files) -> dict[str, Run]:
-    """Return the records of the jobs that wrote these files. Of several for one file, the newest counts.
-
-    Args:
-        inputs: path -> facts, as a record holds them.
-    """
+    """Return the records of the jobs that wrote these files. Of several for one file, the newest counts."""
     experiments = {folder for path in inputs if (folder := find_experiment_folder(path)) is not None}
     runs = [run for experiment in experiments for run in read_runs(Path(experiment), quiet=True)]
     runs.sort(key=lambda run: run.time)
@@ -274,11 +199,7 @@ def find_writers(inputs: Files) -> dict[str, Run]:
 
 
 def check_as_written(inputs: Files, writers: Mapping[str, Run]) -> None:
-    """Check that inputs are unchanged since their jobs wrote them. A file without a record passes.
-
-    Raises:
-        UserError: a file has changed since its job wrote it.
-    """
+    """Check that inputs are unchanged since their jobs wrote them. A file without a record passes."""
     for path, run in writers.items():
         if run.outputs[path]["sha256"] != inputs[path]["sha256"]:
             remedy = f"snakemake --forcerun {path} makes it again; to keep your change, delete {run.path}"
@@ -300,16 +221,9 @@ PIECES = "/text/pieces/"
 
 
 def check_same_origin(inputs: Files, writers: Mapping[str, Run]) -> None:
-    """Check that the inputs of a stage belong together.
+    """Check that inputs were made with one data set, one vocabulary and one store of features.
 
-    Results belong to the data set, the vocabulary and the features beside them; shapes and names may fit nevertheless.
-    A file without a record passes.
-
-    Args:
-        writers: of the inputs, by :func:`find_writers`.
-
-    Raises:
-        UserError: a file was made with another data set, vocabulary or store of features.
+    Shapes and names may fit nevertheless. A file without a record passes.
     """
 
     def digests(files: Files, option: str) -> set[str]:
@@ -321,23 +235,3 @@ def check_same_origin(inputs: Files, writers: Mapping[str, Run]) -> None:
             here, there = digests(inputs, option), digests({**run.inputs, **run.outputs}, option)
             if inputs[path]["option"] in options and here and there and here != there:
                 raise UserError(f"it was made with another {what}", where=path, remedy="read files of one experiment")
-
-
-def leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every (dotted key, value as JSON) of nested settings."""
-    if isinstance(values, dict) and values:
-        for name, value in values.items():
-            yield from leaves(value, f"{key}.{name}" if key else name)
-    else:
-        yield key, json.dumps(values, ensure_ascii=False)
-
-
-def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield the (dotted key, old, new) of every leaf that differs, old and new as JSON."""
-    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        before, now = (dict(zip(map(str, range(len(each))), each, strict=True)) for each in (before, now))
-    if isinstance(before, dict) and isinstance(now, dict):
-        for name in sorted(before.keys() | now.keys()):
-            yield from differences(before.get(name), now.get(name), f"{key}.{name}" if key else name)
-    elif before != now:
-        yield key, json.dumps(before, ensure_ascii=False), json.dumps(now, ensure_ascii=False)

@@ -206,11 +206,9 @@ def stage(
     processes: str | None = None,
     shares: str | None = None,
 ) -> Callable[[Callable[..., None]], Stage]:
-    """Declare a function as a stage; its module's name is the stage's.
+    """Declare a function as a stage, whose name is that of its module; see :class:`Stage`.
 
-    Args:
-        cached, execution_only, processes, shares: see :class:`Stage`. The device and the number of processes are
-            always execution only.
+    The device and the number of processes are always execution only.
     """
     how = {*execution_only, *(() if processes is None else (processes,))}
 
@@ -222,12 +220,9 @@ def stage(
 
 
 def find_stage(name: str) -> Stage:
-    """Return the stage with this name.
+    """Return the stage with this name; a UserError if there is none.
 
     It is imported by name, so that the code hash of one stage does not reach other stages.
-
-    Raises:
-        UserError: there is no such stage.
     """
     if name not in _modules():
         remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
@@ -237,11 +232,7 @@ def find_stage(name: str) -> Stage:
 
 
 def import_own_stages() -> None:
-    """Import the stages of a study, of which each may be wrong, before its rules use them.
-
-    Raises:
-        UserError: one cannot be imported, or names a file of the study that does not count.
-    """
+    """Import the stages of a study before its rules use them; a UserError says which one is wrong, and why."""
     for name, (module, path) in modules_of_extensions("stages").items():
         if module.startswith(LOCAL):
             try:

@@ -32,12 +32,9 @@ _FOLDERS = ("features", "pixels", "text_features")
 
 
 def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, int], DigestedFile]:
-    """Return the files of the chunks by array and number, after the table of ids.
+    """Return the files of the chunks in a Zarr group by array and number, after the table of ids.
 
     That table is chunk 0 of ``image_id`` or ``caption_id``.
-
-    Args:
-        group: the Zarr group in which the files lie.
     """
     identity = identity_in(manifest)
     ids = manifest[identity]

@@ -73,11 +73,7 @@ def check_store_content(
 
 
 def stop_if_wrong(verdicts: Sequence[joints.Verdict], say: Callable[[str], None], where: object) -> None:
-    """Say each verdict; raise an error of the first that is wrong.
-
-    Raises:
-        UserError: a verdict is wrong.
-    """
+    """Say each verdict; raise an error of the first that is wrong."""
     for verdict in verdicts:
         if verdict.outcome == "wrong":
             remedy = "correct the order, or, if the rows are right, answer with --without-content-check"
@@ -164,31 +160,3 @@ def _texts(arrays: Mapping[str, Any], data: Manifest, computed_here: bool) -> li
         for name, array in arrays.items()
         if name == TEXT or len(array.shape) == 2
     ]
-
-
-def check_pairs(
-    images: FeatureStore,
-    texts: FeatureStore,
-    image_row: np.ndarray,
-    caption_row: np.ndarray,
-    say: Callable[[str], None],
-) -> None:
-    """Compare the features of images with those of their captions, before an alignment is fitted to them.
-
-    Args:
-        image_row, caption_row: (M,) the rows of each pair.
-        say: receives the verdict.
-
-    Raises:
-        UserError: the captions belong to other images.
-    """
-    name = min(images.arrays, key=lambda name: len(images.arrays[name].shape))
-    paired = np.unique(image_row)
-    rows = paired[joints.sample_rows(len(paired))]
-    used = np.flatnonzero(np.isin(image_row, rows))
-    sentences = np.asarray(texts.arrays[TEXT][caption_row[used]], np.float32)
-    places = np.searchsorted(rows, image_row[used])
-    means = np.stack([sentences[places == place].mean(axis=0) for place in range(len(rows))])
-    orders, powered = joints.row_orders(images.ids), len(rows) >= joints.LEAST_CAPTIONS
-    joint = f"'{name}' and the features of captions"
-    stop_if_wrong([joints.related(joint, means, images.arrays[name], rows, orders, powered)], say, texts.manifest_path)

@@ -270,10 +270,7 @@ def _place(values: Tensor, chunk: Tensor, places: np.ndarray) -> None:
 
 
 def _as_stored(name: str, features: Tensor, dtype: str) -> tuple[dict[str, Tensor], Tensor | None]:
-    """Return the arrays of a store for ``features`` of some rows, and the range of each row, (2, B).
-
-    Pixels have no range.
-    """
+    """Return the arrays of a store for ``features`` of some rows, and the range of each row, (2, B), but of pixels."""
     if dtype == "uint8":
         return {name: features}, None
     axes = tuple(range(1, features.ndim))

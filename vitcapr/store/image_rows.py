@@ -85,11 +85,7 @@ class Pixels:
     store_dtype, grid, device = "uint8", NO_GRID, torch.device("cpu")
 
     def __init__(self, images: TableFile, source: ImageSource, preprocessing: Preprocessing) -> None:
-        """Prepare the decoding.
-
-        Args:
-            images: the table of images of the data set.
-        """
+        """Prepare to decode the images of the data set's table."""
         self._images, self._source, self.preprocessing = images, source, preprocessing
         self.shapes: Mapping[str, tuple[int, ...]] = {PIXELS: (*preprocessing.size, 3)}
         self.summary = f"{' x '.join(map(str, preprocessing.size))} pixels"

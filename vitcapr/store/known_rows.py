@@ -99,7 +99,7 @@ class KnownRows:
 
     @classmethod
     def none(cls, rows: int, chunk: int, first: int) -> Self:
-        """Return every row has to be computed."""
+        """Return that every row has to be computed."""
         return cls((), np.full(rows, -1), np.full(rows, -1), chunk, first)
 
     @classmethod
@@ -183,10 +183,7 @@ class KnownRows:
         return {name: other.file(name, part) for name in other.layouts}
 
     def fill(self, index: int, chunk: Mapping[str, np.ndarray]) -> None:
-        """Copy the known rows of chunk ``index`` into ``chunk``, and write zeros after the last row of the store.
-
-        ``chunk`` holds its array of each name.
-        """
+        """Copy the known rows of chunk ``index`` into the arrays of ``chunk``, and zeros after the store's last row."""
         source, row = self.source[self._rows(index)], self.row[self._rows(index)]
         for number, other in enumerate(self.sources):
             mine = np.flatnonzero(source == number)

@@ -54,11 +54,7 @@ def list_files(paths: Mapping[str, Path]) -> dict[str, ListedFile]:
 
 
 def push_list(place: RemoteFolder, name: str, listed: FileList, paths: Mapping[str, Path], report: Reporter) -> bytes:
-    """Copy files to a folder, and write their list under ``name`` as the last file.
-
-    Returns:
-        The bytes of the list.
-    """
+    """Copy files to a folder, write their list under ``name`` as the last file, and return its bytes."""
     content = listed.model_dump_json(indent=2).encode("utf-8")
     files = {file: DigestedFile(paths[file], facts.size, facts.sha256) for file, facts in listed.files.items()}
     place.push(files, {name: content}, report)

@@ -236,11 +236,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
             raise MissingArray(what, where=self.path, remedy=remedy) from error
 
     def check_width(self, name: str, width: int) -> None:
-        """Check that a model trained on features of ``width`` can read the array.
-
-        Raises:
-            UserError: the store lacks an array, or a model that was trained on features of ``width`` cannot read it.
-        """
+        """Check that the store has the array, and that a model trained on features of ``width`` can read it."""
         if (actual := self[name].shape[-1]) != width:
             what = f"the model reads features of width {width}, these are {actual} wide"
             raise UserError(what, where=self.path, remedy="give the features it was trained on")
@@ -280,12 +276,9 @@ class FeatureStore(Mapping[str, FeatureArray]):
         return view
 
     def check_rows(self, identity: str, data: "Manifest") -> None:
-        """Compare the rows of the store with the images (``image_id``) or the captions (``caption_id``) of a data set.
+        """Check that the rows are the images (``image_id``) or captions (``caption_id``) of a data set, in its order.
 
         Imported features are compared by ids alone, for the contents of their images are unknown.
-
-        Raises:
-            UserError: the store has other rows, or another order.
         """
         rows = Rows.of_images(data) if identity == "image_id" else Rows.of_captions(data)
         what, contents = f"{rows.kind}s", self.attributes.get(f"{rows.kind}s_sha256")

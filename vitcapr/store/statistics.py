@@ -85,11 +85,7 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
 
 
 def statistics_tables(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Table]:
-    """Return the main statistics, and the nearest pairs if there are any.
-
-    Args:
-        results: the result of :func:`statistics` by the name of the store and of the array.
-    """
+    """Return the main statistics, and the nearest pairs if there are any, of results by store and array."""
     each = [(store, name, values) for store, arrays in results.items() for name, values in arrays.items()]
     main = [
         row(

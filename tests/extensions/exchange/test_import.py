@@ -16,9 +16,9 @@ import vitcapr
 from tests.checkpoints import Experiment, extract_text, flip_bit, run_features, save_bert
 from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
+from vitcapr.experiment.paths import find_store
 from vitcapr.extensions.exchange.commands import features
 from vitcapr.extensions.exchange.foreign_files import open_foreign
-from vitcapr.pipeline.locations import find_store
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.adopt import adopt
 from vitcapr.store.reader import open_features

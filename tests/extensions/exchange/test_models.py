@@ -14,10 +14,10 @@ import vitcapr
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import INDEX, PAGE
 from vitcapr.errors import UserError
+from vitcapr.experiment.copies import read_copies
 from vitcapr.extensions.exchange.commands.models import pull, push
 from vitcapr.extensions.exchange.model_pushing import model_page, read_page
 from vitcapr.files import sha256_bytes
-from vitcapr.pipeline.copies import read_copies
 
 CAPTIONER = "results/toy/captioners/patch_attention"
 MEMORY = fsspec.filesystem("memory")

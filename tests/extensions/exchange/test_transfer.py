@@ -27,10 +27,10 @@ from typer.testing import CliRunner
 from tests.checkpoints import flip_bit, run_features, snapshot
 from tests.commands.stores import write_noise_store
 from vitcapr.errors import UserError
+from vitcapr.experiment.copies import read_copies
 from vitcapr.extensions.exchange.commands import features
 from vitcapr.extensions.exchange.transfer import find_remote, pull, push
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.copies import read_copies
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder

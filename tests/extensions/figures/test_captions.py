@@ -8,11 +8,11 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tests.report.conftest import check_layout, packed, texts_of
+from vitcapr.extensions.figures.caption_sheets import caption_sheet
 from vitcapr.extensions.figures.stages.draw_captions import draw_captions
 from vitcapr.extensions.figures.stages.draw_reranked import draw_reranked
 from vitcapr.metrics import java
-from vitcapr.report.figures.captioned import Captioned, caption_sheet
-from vitcapr.report.figures.examples import Run, mark_words
+from vitcapr.report.figures.examples import Captioned, Run, mark_words
 from vitcapr.report.figures.page_layout import print_size
 from vitcapr.report.figures.style import DPI, save_figure
 
@@ -149,7 +149,7 @@ def test_named_images_and_such_with_words_come_first(draw, dataset, tmp_path, mo
         notes.append((note, [example.reference for example in examples]))
         return caption_sheet(examples, note)
 
-    monkeypatch.setattr("vitcapr.report.figures.captioned.caption_sheet", spy)
+    monkeypatch.setattr("vitcapr.extensions.figures.caption_sheets.caption_sheet", spy)
     chosen = {"examples": 2, "examples_first": ["i3.png"], "examples_words": ["wrote for i1", "For I5"]}
     values = {"captions": {"beam": tmp_path / "captions.json"}, "manifest": dataset, "split": "test", "language": "en"}
     draw(draw_captions, "captions", settings={"figures": chosen}, **values)

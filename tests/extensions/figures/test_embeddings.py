@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from tests.data_sets import angles, embeddings_of, write_data_set
+from vitcapr.extensions.figures import embedding_figures as embeddings
+from vitcapr.extensions.figures.embedding_figures import cosines, first_pairs, neighbourhoods, overlap
 from vitcapr.extensions.figures.stages.draw_embeddings import draw_embeddings
 from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.report import direction
-from vitcapr.report.figures import embedding_spaces as embeddings
-from vitcapr.report.figures.embedding_spaces import cosines, first_pairs, neighbourhoods, overlap
 
 
 @pytest.fixture
@@ -75,14 +75,3 @@ def test_one_image_has_no_wrong_pair_and_two_are_enough(draw, tmp_path, ids):
     embedded = embeddings_of(angles(*degrees), angles(*degrees), range(len(ids)))
     write_embeddings(tmp_path / "embeddings.npz", embedded)
     draw(draw_embeddings, "tsne", "cosines", retriever="bag", embeddings=tmp_path / "embeddings.npz", manifest=manifest)
-
-
-def test_components_of_points_on_a_line_explain_everything():
-    flat = np.zeros((4, 3), np.float32)
-    flat[:, 0] = [-2, -1, 1, 2]
-    figure = embeddings.principal_components(embeddings_of(flat[:2], flat, [0, 0, 1, 1]))
-    assert figure.axes[0].get_xlabel() == "first component (100.0% of the variance)"
-    assert figure.axes[0].get_title(loc="left") == "distance of the means 1.50"
-    captions, images = figure.axes[0].collections
-    assert abs(np.diff(np.asarray(images.get_offsets())[:, 0])[0]) == pytest.approx(1)
-    assert len(captions.get_offsets()) == 4

@@ -2,9 +2,10 @@ import pytest
 
 from tests.report.conftest import check_layout
 from vitcapr.errors import UserError
+from vitcapr.extensions.figures.recall_intervals import recall_intervals
 from vitcapr.extensions.figures.stages.draw_recall import draw_recall
 from vitcapr.formats.scores import write_metrics
-from vitcapr.report.figures.recall import by_system, recall_bars, recall_intervals
+from vitcapr.report.figures.recall import by_system
 
 SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
 
@@ -48,16 +49,6 @@ def test_nothing_overlaps_or_leaves_the_page(count, best):
     """The highest recall@10 is 90 or 100 percent."""
     names = [f"a-retriever-with-a-long-name-{n}" for n in range(count)]
     figure = recall_intervals({name: scores(best - 0.01 * n) for n, name in enumerate(names)}, SEARCHED)
-    check_layout(figure)
-
-
-def test_grouped_bars_start_at_zero():
-    named = {f"retriever-{n}": scores(0.01 * n) for n in range(14)}
-    figure = recall_bars({"flat": scores(0.0), **named})
-    (axes,) = figure.axes
-    assert [axes.get_ylim()[0], *(bar.get_y() for bar in axes.patches)] == [0] * (6 * 15 + 1)
-    assert [bar.get_height() for bar in axes.containers[0]] == pytest.approx([0, 20, 40, 0, 20, 40])
-    assert [label.get_text() for label in axes.get_xticklabels()][::3] == ["I2T R@1", "T2I R@1"]
     check_layout(figure)
 
 

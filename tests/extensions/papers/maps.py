@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.pipeline.locations import gpu_exists
+from vitcapr.experiment.paths import gpu_exists
 
 REPOSITORY = Path(__file__).parents[3]
 PAPERS = ("vitcap-r", "blip2-flickr30k", "bert-vit")

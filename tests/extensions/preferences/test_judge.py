@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from vitcapr.api.pairs_check import check_judgments
 from vitcapr.errors import UserError
 from vitcapr.extensions.preferences.commands import judge
 from vitcapr.extensions.preferences.judgments import (
@@ -16,6 +15,7 @@ from vitcapr.extensions.preferences.judgments import (
     Corpus,
     Judgment,
     agreement,
+    check_judgments,
     drop_candidates,
     drop_references,
     read_crowdflower,

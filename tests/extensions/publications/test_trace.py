@@ -6,9 +6,9 @@ import pytest
 
 from tests.extensions.publications.conftest import ROOT
 from vitcapr.errors import UserError
+from vitcapr.experiment.copies import record_copy
 from vitcapr.extensions.publications.descent import CONTAINS, COPIED, DERIVED, decoded, trace
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.pipeline.copies import record_copy
 
 
 def traced(study: Path, split: str) -> dict[str, dict[str, str]]:

@@ -8,9 +8,7 @@ from matplotlib import font_manager
 
 from tests.report.conftest import texts_of
 from vitcapr.report.figures import style
-from vitcapr.report.figures.captioned import Captioned, caption_sheet
-from vitcapr.report.figures.examples import Run
-from vitcapr.report.figures.page_layout import Word, wrap
+from vitcapr.report.figures.page_layout import Word, page, paragraph, wrap
 from vitcapr.report.figures.style import NO_FONT, families, text_width
 
 CHINESE = "一只狗在草地上奔跑"
@@ -56,10 +54,14 @@ def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_p
 
 
 @pytest.mark.usefixtures("without_cjk")
-def test_text_without_glyphs_is_a_note_and_one_warning_line(picture, caplog, recwarn):
+def test_text_without_glyphs_is_a_note_and_one_warning_line(caplog, recwarn):
+    @style.styled
+    def written():
+        return page(*(paragraph(text, 3) for text in ("note", "狗", "reference", CHINESE)))
+
     with caplog.at_level(logging.WARNING):
-        (figure,) = caption_sheet([Captioned(picture, {"model": [Run("狗")]}, CHINESE)], "note")
-    assert texts_of(figure) == ["note", "model", NO_FONT, "reference", NO_FONT]
+        figure = written()
+    assert texts_of(figure) == ["note", NO_FONT, "reference", NO_FONT]
     assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
     (record,) = caplog.records
     assert "install one of Noto Sans CJK SC" in record.getMessage()

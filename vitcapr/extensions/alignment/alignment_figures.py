@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vitcapr.report.direction import TITLES
-from vitcapr.report.figures.learning_curve import learning_curve
+from vitcapr.report.figures.recall import learning_curve
 from vitcapr.report.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, styled
 
 _INPUT = 0.17

@@ -1,12 +1,13 @@
 """A study on the features of two stores, from its settings to its tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from vitcapr import joints
 from vitcapr.extensions.alignment.inputs import WORDS, Features, image_inputs, pairs_of, word_features
 from vitcapr.extensions.alignment.pairing import Pairing
 from vitcapr.extensions.alignment.settings import StudyConfig
@@ -25,7 +26,8 @@ from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.tables import NOTHING, Table, row, to_page
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.progress import Reporter
-from vitcapr.store.content import WITHOUT, check_pairs
+from vitcapr.store.content import WITHOUT, stop_if_wrong
+from vitcapr.store.layout import TEXT
 from vitcapr.store.reader import FeatureStore
 
 _SAMPLES = 2000
@@ -184,3 +186,31 @@ def largest_study(name: str, scores: pd.DataFrame) -> Table:
     ]
     title = f"Alignment {name}: {scores['pairs'].max():,} pairs, mean over {largest['seed'].nunique()} seeds"
     return Table(title, ("system", *(SCORES[score].label for score in TESTED)), tuple(rows))
+
+
+def check_pairs(
+    images: FeatureStore,
+    texts: FeatureStore,
+    image_row: np.ndarray,
+    caption_row: np.ndarray,
+    say: Callable[[str], None],
+) -> None:
+    """Compare the features of images with those of their captions, before an alignment is fitted to them.
+
+    Args:
+        image_row, caption_row: (M,) the rows of each pair.
+        say: receives the verdict.
+
+    Raises:
+        UserError: the captions belong to other images.
+    """
+    name = min(images.arrays, key=lambda name: len(images.arrays[name].shape))
+    paired = np.unique(image_row)
+    rows = paired[joints.sample_rows(len(paired))]
+    used = np.flatnonzero(np.isin(image_row, rows))
+    sentences = np.asarray(texts.arrays[TEXT][caption_row[used]], np.float32)
+    places = np.searchsorted(rows, image_row[used])
+    means = np.stack([sentences[places == place].mean(axis=0) for place in range(len(rows))])
+    orders, powered = joints.row_orders(images.ids), len(rows) >= joints.LEAST_CAPTIONS
+    joint = f"'{name}' and the features of captions"
+    stop_if_wrong([joints.related(joint, means, images.arrays[name], rows, orders, powered)], say, texts.manifest_path)

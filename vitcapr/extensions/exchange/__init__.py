@@ -1,1 +1,1 @@
-"""Features and models that come and go: imports, exports, audits, pushes and pulls."""
+"""Features and models that come and go: imports, exports, audits, acceptance of older results, pushes and pulls."""

@@ -9,17 +9,17 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from vitcapr.errors import UserError
+from vitcapr.extensions.figures.embedding_figures import spaces
 from vitcapr.extensions.figures.retrieved import color, mark, verdict
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.pair_files import read_pools
 from vitcapr.metrics.pools import read_pooled, split_pools
 from vitcapr.report.direction import Match, Show, image_to_text, text_to_image
-from vitcapr.report.figures.embedding_spaces import spaces
 from vitcapr.report.figures.examples import Choice, open_images
+from vitcapr.report.figures.lengths import language_name
 from vitcapr.report.figures.page_layout import WIDTH, cell_width, column, page, paragraph, picture, row, space
 from vitcapr.report.figures.style import FAINT, TEXT_SIZE, printable, styled
-from vitcapr.report.figures.text import language_name
 
 DEPTH = 5
 """Number of matches, as in the tables 5 and 6 of the second paper."""

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.experiment import paths
-from vitcapr.experiment.paths import FIGURES, fill, model_files
+from vitcapr.experiment.paths import FIGURES, fill, gpu_exists, model_files
 from vitcapr.loader import Hooks
-from vitcapr.pipeline.locations import gpu_exists
 
 # Paths have no ending: a picture has the formats of the experiment.
 ATTENDED = f"{FIGURES}/attention/{{captioner}}/{{decoding}}/{{split}}/attention-{{number}}"

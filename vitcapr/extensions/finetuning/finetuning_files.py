@@ -5,10 +5,10 @@ from typing import Any
 
 from vitcapr.experiment import paths
 from vitcapr.experiment.models import Part
+from vitcapr.experiment.rule import Wildcards
 from vitcapr.experiment.stores import Features
 from vitcapr.extensions.finetuning.config import FinetunedDualEncoderConfig
 from vitcapr.extensions.finetuning.settings import PIXELS, SECTION, TAGS, TOKENIZER, needed
-from vitcapr.pipeline.rule import Wildcards
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,8 @@ from vitcapr.metrics.captions.diversity import loops
 from vitcapr.metrics.seed_spread import Seeded, paired, spread
 from vitcapr.report.attended import encoded
 from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
-from vitcapr.report.figures.captioned import read_captioned
 from vitcapr.report.figures.curves import draw_histories
-from vitcapr.report.figures.examples import Choice, choose_attended, rows_of_split
+from vitcapr.report.figures.examples import Choice, choose_attended, read_captioned, rows_of_split
 from vitcapr.report.figures.style import png_bytes
 from vitcapr.report.score_tables import spread_tables
 

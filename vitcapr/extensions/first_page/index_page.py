@@ -15,10 +15,11 @@ from PIL import Image
 import vitcapr
 from vitcapr.data.images import data_url, thumbnail
 from vitcapr.data.remarks import FILE, count_reasons
+from vitcapr.experiment.lineage import Records
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.formats.page import read_style
 from vitcapr.formats.tables import Table, row
-from vitcapr.pipeline.run_records import RUNS, Records, Run
+from vitcapr.pipeline.run_records import RUNS, Run
 from vitcapr.progress import format_seconds
 from vitcapr.report.attended import SCRIPT
 

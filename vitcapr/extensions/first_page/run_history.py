@@ -11,6 +11,7 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from vitcapr.errors import UserError
+from vitcapr.experiment.lineage import leaves
 from vitcapr.files import read_text, sha256_file, write_text
 from vitcapr.formats.records import reading
 from vitcapr.formats.tables import NOTHING, Cell, Table, row
@@ -18,7 +19,7 @@ from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.system_comparison import Scored, compare_systems, read_scored
 from vitcapr.pipeline.result_cache import open_result_cache
-from vitcapr.pipeline.run_records import Run, leaves
+from vitcapr.pipeline.run_records import Run
 from vitcapr.progress import format_seconds
 
 HISTORY = "history.jsonl"

@@ -72,8 +72,8 @@ use rule cpu_job as draw_pca with:
     input:
         embeddings=paths.fill(paths.EMBEDDINGS, embedded="{retriever}"),
         manifest=paths.MANIFEST,
-        image_features=lambda job: features.before_training(job.retriever)[0],
-        text_features=lambda job: features.before_training(job.retriever)[1],
+        image_features=lambda job: papers.before_training(experiment, job.retriever)[0],
+        text_features=lambda job: papers.before_training(experiment, job.retriever)[1],
     output:
         pictures=report(
             targets.in_formats(papers.PCA),

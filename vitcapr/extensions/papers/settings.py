@@ -58,4 +58,12 @@ def _figures(experiment: Any) -> Iterator[tuple[str, dict[str, str]]]:
         yield PAIR_LENGTHS, {}
 
 
+def before_training(experiment: Any, name: str) -> tuple[list[str], list[str]]:
+    """Return the features of images and of captions that a retriever reads; none unless it reads both."""
+    retriever, features = experiment.config.retrievers.get(name), experiment.features
+    if retriever is None or retriever.text.text_encoder is None:
+        return [], []
+    return [features.sealed(retriever.backbone)], features.text_features(retriever.text.text_encoder)
+
+
 HOOKS = Hooks(scores=_information, figures=_figures, tables=_tables, page=_page)

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau
 
+from vitcapr import joints
+from vitcapr.api.pairs_check import possible_orders, shared_words, stated
 from vitcapr.data.flickr8k import parse_token_file
 from vitcapr.errors import UserError
 from vitcapr.extensions.preferences.compositional import Embed, embed_once
@@ -22,6 +24,9 @@ from vitcapr.metrics.bootstrap import NOT_TESTED, Array, percentiles, verdict
 from vitcapr.metrics.clip_score import clip_scores
 
 VARIANTS = ("b", "c")
+
+_JUDGED = 2000
+"""Judgments that are compared; from this number on, right ones are above chance."""
 
 
 class Judgment(NamedTuple):
@@ -236,3 +241,24 @@ def retriever_scores(judged: JudgedCaptions, embed_texts: Embed, embed_images: E
     captions, others = np.split(texts, [len(counts)])
     scores = clip_scores(images, captions, others, np.repeat(np.arange(len(counts)), counts))
     return {"retriever": scores["clip_score"].per_image, "ref_retriever": scores["ref_clip_score"].per_image}
+
+
+def check_judgments(
+    captions: Sequence[str], references: Sequence[Sequence[str]], ratings: Sequence[float], where: object
+) -> str:
+    """Compare the ratings of captions with the words that they share with the references of the rated images.
+
+    Most of the judged captions were written for other images, so only those with high ratings share words. The verdict
+    is returned; ratings of other captions or images are a UserError.
+    """
+    rows = joints.sample_rows(len(captions), _JUDGED)
+    similarity, drawn = shared_words(references), [captions[row] for row in rows]
+    above = np.asarray(ratings, np.float64)[rows]
+    above -= above.mean()
+    orders = possible_orders(rows, [str(row) for row in range(len(captions))])
+
+    def rated(order: np.ndarray) -> np.ndarray:
+        return above * similarity(drawn, order, 0)
+
+    powered = len(rows) == _JUDGED
+    return stated(joints.paired("judgments and captions", rated, len(captions), orders, powered), where)

@@ -10,15 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from vitcapr.errors import UserError
+from vitcapr.experiment.copies import Copy, read_copies
+from vitcapr.experiment.lineage import Records
+from vitcapr.experiment.paths import stores_root
 from vitcapr.extensions.publications.publication import DATA
 from vitcapr.extensions.publications.store_rows import Items, find_rows
 from vitcapr.files import sha256_file
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.model import CARD
-from vitcapr.pipeline.copies import Copy, read_copies
-from vitcapr.pipeline.locations import stores_root
-from vitcapr.pipeline.run_records import RUNS, Records, Run
+from vitcapr.pipeline.run_records import RUNS, Run
 from vitcapr.store.layout import GROUP
 
 CONTAINS, DERIVED, COPIED = "contains", "derived from", "copied elsewhere"

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vitcapr.experiment.lineage import leaves
 from vitcapr.extensions.publications.publication import TRAINING_SCORES
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.captions import Candidate, DecodedCaption, read_captions
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.embeddings import read_embeddings
-from vitcapr.pipeline.run_records import leaves
 
 EXACT = 2e-8
 """Difference of two scores of the same captions: they are written with eight decimals."""

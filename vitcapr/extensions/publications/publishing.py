@@ -13,6 +13,8 @@ import vitcapr
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.config.features import Terms
 from vitcapr.errors import UserError
+from vitcapr.experiment.copies import record_copy
+from vitcapr.experiment.lineage import Records
 from vitcapr.extensions.publications import publication
 from vitcapr.extensions.publications.crate import crate_metadata
 from vitcapr.extensions.publications.publication import DATA, EXPERIMENT, INDEX, ROWS, STORES, SUMMARY, is_in
@@ -21,8 +23,6 @@ from vitcapr.formats.containers import slices, write_array, write_frame
 from vitcapr.formats.manifest import SCHEMAS, Manifest, read_manifest
 from vitcapr.formats.model import CARD
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
-from vitcapr.pipeline.copies import record_copy
-from vitcapr.pipeline.run_records import Records
 from vitcapr.progress import Reporter
 from vitcapr.store.layout import identity_in, layouts_in
 from vitcapr.store.listed_files import list_files, push_list

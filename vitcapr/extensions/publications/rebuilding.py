@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from vitcapr.errors import UserError
+from vitcapr.experiment.lineage import Records
 from vitcapr.extensions.publications.publication import DATA, EXPERIMENT, ROWS, Publication, is_in
 from vitcapr.extensions.publications.publishing import scored_rows
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_json
 from vitcapr.formats.containers import read_array
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.store_manifest import read_sealed
-from vitcapr.pipeline.run_records import Records
 from vitcapr.store.layout import checksum_path, chunk_path, identity_in, layouts_in
 from vitcapr.store.sealing import write_sealed
 from vitcapr.store.writer import StoreWriter, store_folder

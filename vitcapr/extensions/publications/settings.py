@@ -25,9 +25,9 @@ def _badge(config: Any) -> list[tuple[str, list[str]]]:
 
 def _comments(folder: Path) -> Iterator[str]:
     """Yield the digest of the last publication of results, if their summary is still the published one."""
+    from vitcapr.experiment.copies import read_copies
     from vitcapr.extensions.publications.publication import SUMMARY
     from vitcapr.files import sha256_file
-    from vitcapr.pipeline.copies import read_copies
 
     for copy in [copy for copy in read_copies(folder) if copy.file == SUMMARY][-1:]:
         if copy.sha256 == sha256_file(folder / SUMMARY):

@@ -17,6 +17,7 @@ from vitcapr.decoding.generate import open_captioner
 from vitcapr.encoders.devices import resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import read_config
+from vitcapr.experiment.lineage import Records
 from vitcapr.extensions.publications import publication, rebuilding
 from vitcapr.extensions.publications.deviations import EXACT, count_changed, favoured, find_differences, tolerance
 from vitcapr.extensions.publications.publication import CONFIGURATION, EXPERIMENT, SUMMARY, TRAINING_SCORES, Publication
@@ -26,7 +27,7 @@ from vitcapr.formats.model import CARD, layer_of, read_card
 from vitcapr.formats.scores import read_summary
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.loader import part_names
-from vitcapr.pipeline.run_records import Records, Run
+from vitcapr.pipeline.run_records import Run
 from vitcapr.pipeline.stage import Role, find_stage
 from vitcapr.progress import Reporter
 from vitcapr.store.listed_files import pull_list, read_list

@@ -1,7 +1,6 @@
 """Figures of the attention of a captioner at each word."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from matplotlib.cm import ScalarMappable
@@ -11,16 +10,11 @@ from matplotlib.offsetbox import OffsetBox
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcapr.formats.captions import read_attention
-from vitcapr.formats.manifest import Manifest
-from vitcapr.progress import Reporter
 from vitcapr.report.attended import DUSK, full_light, lit
-from vitcapr.report.figures.examples import Choice, choose_attended, open_images
 from vitcapr.report.figures.page_layout import (
     WIDTH,
     cell_width,
     grid,
-    nothing_to_draw,
     page,
     paragraph,
     picture,
@@ -33,28 +27,6 @@ COLUMNS = 6
 _GAP, _SCALE = 0.08, 0.5
 """Inches between pictures, and those of the scale below them."""
 _LIGHT = LinearSegmentedColormap.from_list("light", [str(1 - DUSK), "1"])
-
-
-def draw_attended(
-    data: Manifest, split: str, captions: Path, attention: Path, choice: Choice, report: Reporter
-) -> dict[str, Figure]:
-    """``attention-1`` and so on: chosen images with the attention at the chosen words of the caption, or at all."""
-    chosen, figures = choose_attended(data, split, captions, read_attention(attention), choice), {}
-    with open_images(data) as read:
-        for number, (row, caption, weights) in enumerate(chosen, 1):
-            report.line(f"image {caption.image_id}: {caption.caption}")
-            places = [place for place, token in enumerate(caption.tokens) if token in choice.words]
-            if choice.words and not places:
-                report.line(f"the caption has none of {', '.join(choice.words)}; all its words are drawn")
-            places, best = places or [*range(len(caption.tokens))], caption.candidates[0]
-            note = f"{caption.caption} (score {best.score:.2f}, log-probability {best.log_prob:.2f})"
-            words = [caption.tokens[place] for place in places]
-            figures[f"attention-{number}"] = attended_words(read(row), words, weights[places], note)
-    for number in range(len(chosen) + 1, choice.count + 1):
-        figures[f"attention-{number}"] = nothing_to_draw(
-            f"The split '{split}' has {len(chosen)} images with a caption."
-        )
-    return figures
 
 
 @styled
@@ -74,7 +46,7 @@ def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np
     multiples = np.asarray(weights, dtype=np.float32) * (rows * columns)
     full = full_light(multiples)
     width = cell_width(COLUMNS, _GAP)
-    titles = [_title(title, width) for title in ("image", *words)]
+    titles = [paragraph(title, width, bold=True, size=TEXT_SIZE) for title in ("image", *words)]
     panels = [_panel(image, width), *(_panel(image, width, (each, full)) for each in multiples)]
     blocks = [grid(titles, COLUMNS, _GAP, _GAP, panels), space(_GAP)]
     if note:
@@ -83,10 +55,6 @@ def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np
         return page(*blocks)
     label = f"attention, in multiples of the even share of the {rows} x {columns} patches; the line encloses half of it"
     return _with_scale(blocks, label, full)
-
-
-def _title(title: str, width: float) -> OffsetBox:
-    return paragraph(title, width, bold=True, size=TEXT_SIZE)
 
 
 def _panel(image: Image.Image, width: float, light: tuple[NDArray[np.floating], float] | None = None) -> OffsetBox:

@@ -1,7 +1,7 @@
-"""Example images, chosen by name, by words, with long captions, or at random; and the marks in their captions."""
+"""Example images, chosen by name, by words, with long captions, or at random; and their captions with marks."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -163,14 +163,6 @@ def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
     return [row for row in rows if row is not None]
 
 
-def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
-    """Refuse words that are not in the vocabulary."""
-    for word in words:
-        if word not in vocabulary:
-            what = f"figures.attention_words: the vocabulary has no word '{word}'"
-            raise UserError(what, remedy=did_you_mean(word, vocabulary, "name a word of text/vocabulary.json"))
-
-
 class Run(NamedTuple):
     """A word of a caption.
 
@@ -209,3 +201,43 @@ def mark_words(
         runs += [Run(word, "del") for word in old[start:end] if change]
         runs += [Run(words[place], change, truths.get(place, "")) for place in range(new_start, new_end)]
     return runs
+
+
+@dataclass(frozen=True)
+class Captioned:
+    """An image, what stands under it with the title of each text, and one reference."""
+
+    image: Image.Image
+    captions: Mapping[str, Sequence[Run]]
+    reference: str
+
+
+def read_captioned(
+    data: Manifest,
+    split: str,
+    language: str,
+    captions: Mapping[str, Mapping[str, DecodedCaption]],
+    rows: Sequence[int],
+    read: Callable[[int], Image.Image],
+    bases: Mapping[str, str] = MappingProxyType({}),
+    claims: Mapping[str, Mapping[str, Sequence[Claim]]] = MappingProxyType({}),
+) -> list[Captioned]:
+    """Images of a split with the caption by every system and one reference in a language.
+
+    Args:
+        rows: of the images.
+        bases: for some systems, the one whose captions a reranking reordered: the words that it changed are marked.
+        claims: for some systems, the claims of the caption of each image; its tokens are its words.
+    """
+    ids, first = data.images["image_id"], data.captions_of(split, language).drop_duplicates("image_row")
+    references = first.set_index("image_row")["text"]
+    examples = []
+    for row in rows:
+        own, runs = {name: of_system[ids.iloc[row]] for name, of_system in captions.items()}, {}
+        for name, one in own.items():
+            words, base = one.caption.split(), bases.get(name)
+            truths = wrong_words(claims.get(name, {}).get(one.image_id, ()))
+            runs[name] = mark_words(one.tokens, truths, own[base].tokens) if base else mark_words(words, truths)
+        shown = {name: each or [Run("(nothing)")] for name, each in runs.items()}
+        examples.append(Captioned(read(row), shown, str(references.get(row, ""))))
+    return examples

@@ -1,37 +1,22 @@
-"""Recall@K of retrievers side by side, with confidence intervals and chance level."""
+"""Recalls of retrievers: of each system over its trainings, and over the number of training pairs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from vitcapr.errors import UserError
 from vitcapr.report.direction import TITLES
-from vitcapr.report.figures.style import (
-    BLUE,
-    INK,
-    LEGEND_ROW,
-    PAGE_WIDTH,
-    SMALL_TEXT_SIZE,
-    TEXT_SIZE,
-    in_print,
-    new_figure,
-    series,
-    styled,
-)
+from vitcapr.report.figures.style import LEGEND_ROW, PAGE_WIDTH, legend_columns, new_figure, series, styled
 
 DEPTHS = (1, 5, 10)
-_PARTS = ("value", "low", "high")
-_LINE, _AROUND = 0.24, 0.75
-"""Inches of a retriever in a panel, and of title and axis around it."""
-_LEAST_SPAN = 2.0
-"""Percent that an axis spans at least."""
-
+PARTS = ("value", "low", "high")
 ScoresByName = Mapping[str, Mapping[str, float | None]]
 """By the metric's name: ``value``, ``low``, ``high``."""
+_LEVEL, _ROTATION = 5, 45
+"""More sizes than this have their labels at a slant."""
 
 
 def by_system(trainings: Mapping[str, Sequence[ScoresByName]]) -> dict[str, ScoresByName]:
@@ -55,74 +40,65 @@ def by_system(trainings: Mapping[str, Sequence[ScoresByName]]) -> dict[str, Scor
     return systems
 
 
-@styled
-def recall_intervals(retrievers: Mapping[str, ScoresByName], searched: Mapping[str, str]) -> Figure:
-    """Recall@1, 5 and 10 in percent: a row of panels for each direction, a line in each panel for each retriever.
-
-    Each panel has a scale of its own, so that differences near 100 show. The axis says what a random order gives,
-    where the metrics tell it.
-
-    Args:
-        searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
-    """
-    if not any(f"{d}_recall_{k}" in scores for scores in retrievers.values() for d in TITLES for k in DEPTHS):
-        raise UserError("no retriever has a recall", remedy="give the metrics of score_retrieval")
-    height = len(TITLES) * (_AROUND + _LINE * len(retrievers))
-    figure = new_figure(PAGE_WIDTH, height)
-    parts: Any = figure.subfigures(len(TITLES))
-    for part, (direction, title) in zip(parts, TITLES.items(), strict=True):
-        part.suptitle(f"{title}: {searched[direction]}", x=0.01, ha="left", fontsize=TEXT_SIZE)
-        for axes, depth in zip(part.subplots(1, len(DEPTHS), sharey=True), DEPTHS, strict=True):
-            _draw_panel(axes, retrievers, f"{direction}_recall_{depth}", f"R@{depth} (%)")
-    return figure
-
-
-@styled
-def recall_bars(retrievers: Mapping[str, ScoresByName]) -> Figure:
-    """Recall@1, 5 and 10 of both directions in percent: a group of bars from 0 for each, a bar for each retriever.
-
-    The vertical lines are intervals. Figure 2 of the BLIP-2 projection paper.
-    """
-    metrics = {f"{direction.upper()} R@{k}": f"{direction}_recall_{k}" for direction in TITLES for k in DEPTHS}
-    figure = new_figure(PAGE_WIDTH, 2.6 + LEGEND_ROW * len(retrievers))
-    axes = figure.subplots()
-    width = _AROUND / len(retrievers)
-    for number, (name, scores) in enumerate(retrievers.items()):
-        value, low, high = np.array([[_percent(scores, m, p) for m in metrics.values()] for p in _PARTS])
-        place = np.arange(len(metrics)) + (number - (len(retrievers) - 1) / 2) * width
-        axes.bar(place, value, width, color=series(number)["color"], label=in_print(name))
-        axes.vlines(place, low, high, color=INK, linewidth=0.8)
-    axes.set_xticks(range(len(metrics)), list(metrics))
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("recall (%)")
-    axes.grid(axis="y")
-    figure.legend(loc="outside lower left")
-    return figure
-
-
-def _draw_panel(axes: Axes, retrievers: Mapping[str, ScoresByName], metric: str, label: str) -> None:
-    points = {name: [_percent(scores, metric, part) for part in _PARTS] for name, scores in retrievers.items()}
-    for line, (value, low, high) in enumerate(points.values()):
-        if np.isfinite(value):
-            axes.plot(value, line, marker="o", color=BLUE)
-            axes.hlines(line, low, high, color=BLUE, linewidth=1.3)
-            text: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": SMALL_TEXT_SIZE}
-            axes.annotate(f"{value:.1f}", (value, line), xytext=(0, 2), textcoords="offset points", **text)
-    known = np.array([number for each in points.values() for number in each if np.isfinite(number)])
-    if len(known):
-        span = 1.3 * max(float(np.ptp(known)), _LEAST_SPAN)
-        right = min((known.min() + known.max() + span) / 2, 100 + span / 5)
-        axes.set_xlim(right - span, right)
-    axes.set_ylim(len(points) - 0.5, -0.75)  # The first at the top, with room for its number.
-    axes.set_yticks(range(len(points)), [in_print(name) for name in points])
-    axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 5, 10]))
-    axes.grid(axis="x")
-    chances = [_percent(scores, f"{metric}_chance", "value") for scores in retrievers.values()]
-    by_chance = next((f"; by chance {chance:.1f}" for chance in chances if np.isfinite(chance)), "")
-    axes.set_xlabel(label + by_chance)
-
-
-def _percent(scores: ScoresByName, metric: str, part: str) -> float:
+def percent(scores: ScoresByName, metric: str, part: str) -> float:
+    """Return a part of a score, ``value``, ``low`` or ``high``, in percent; NaN for a missing one."""
     value = scores.get(metric, {}).get(part)
     return float("nan") if value is None else 100 * value
+
+
+@styled
+def learning_curve(systems: Mapping[str, pd.DataFrame], pools: Mapping[str, str]) -> Figure:
+    """Draw recall@1 in percent over the training pairs.
+
+    There is one panel per direction, and one line per system through the seed averages.
+
+    The band is a standard deviation over the seeds each way; every training is a dot.
+
+    Args:
+        systems: a row a training: ``pairs``, and Recall@1 as a fraction in ``i2t`` and ``t2i``.
+        pools: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
+    """
+    seeds = {name: int(trainings["pairs"].value_counts().max()) for name, trainings in systems.items()}
+    several = max(seeds.values()) > 1
+    labels = [f"{name}: mean of {number} seeds" if several else name for name, number in seeds.items()]
+    columns = legend_columns(labels)
+    height = 2.6 + LEGEND_ROW * -(-len(labels) // columns)
+    figure = new_figure(PAGE_WIDTH, height)
+    panels = figure.subplots(1, 2, sharey=True)
+    sizes = sorted({int(size) for trainings in systems.values() for size in trainings["pairs"]})
+    for axes, direction in zip(panels, TITLES, strict=True):
+        for number, trainings in enumerate(systems.values()):
+            _draw(axes, trainings, direction, number)
+        axes.set_title(f"{TITLES[direction]}: {pools[direction]}", loc="left")
+        axes.set_xscale("log")
+        axes.set_xticks(_labelled(sizes))
+        axes.set_xticks(sizes, minor=True)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.tick_params(axis="x", rotation=_ROTATION if len(sizes) > _LEVEL else 0)
+        axes.set_xlabel("training pairs")
+        axes.set_ylim(bottom=0)
+        axes.grid()
+    panels[0].set_ylabel("R@1 (%)")
+    lines = [line for line in panels[0].lines if not str(line.get_label()).startswith("_")]
+    figure.legend(handles=lines, labels=labels, loc="outside lower center", ncols=columns)
+    return figure
+
+
+def _labelled(sizes: Sequence[int]) -> list[int]:
+    """Return the sizes whose labels do not touch, from the largest down; the others have a tick alone."""
+    room = (0.07 if len(sizes) > _LEVEL else 0.16) * np.log(sizes[-1] / sizes[0])
+    kept = [sizes[-1]]
+    for size in reversed(sizes[:-1]):
+        if np.log(kept[-1] / size) >= room:
+            kept.append(size)
+    return kept
+
+
+def _draw(axes: Axes, trainings: pd.DataFrame, direction: str, number: int) -> None:
+    style, recall = series(number), 100 * trainings[direction]
+    by_size = recall.groupby(trainings["pairs"])
+    mean, spread = by_size.mean(), by_size.std().fillna(0.0)
+    axes.plot(mean.index, mean, label=f"system {number}", **style)
+    axes.fill_between(mean.index, mean - spread, mean + spread, color=style["color"], alpha=0.2, linewidth=0)
+    axes.scatter(trainings["pairs"], recall, s=3, color=style["color"], linewidths=0, zorder=3)

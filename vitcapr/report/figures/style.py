@@ -93,10 +93,7 @@ def _set_style() -> None:
 
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
-    """Return a blank figure of ``width x height`` inches that belongs to no window.
-
-    Its panels share it without overlap.
-    """
+    """Return a blank figure of ``width x height`` inches, shown in no window, whose panels do not overlap."""
     figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(figure)
     return figure

@@ -12,8 +12,8 @@ import typer
 from vitcapr.api.trained_captioner import BATCH, load_captioner
 from vitcapr.commands.main import Device, typer_app
 from vitcapr.data.archive import FIGURE_SUFFIX
-from vitcapr.data.photographs import find_photographs
 from vitcapr.errors import UserError
+from vitcapr.extensions.applications.named_photographs import find_photographs
 from vitcapr.extensions.applications.options import Backbone, BeamSize, Decoding, LengthPenalty, NBest
 from vitcapr.progress import print_lines
 

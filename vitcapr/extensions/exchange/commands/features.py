@@ -11,13 +11,13 @@ import typer
 
 from vitcapr.commands.main import WithoutContentCheck, split_commas, typer_group
 from vitcapr.errors import UserError
+from vitcapr.experiment.copies import record_copy
+from vitcapr.experiment.lineage import leaves
+from vitcapr.experiment.paths import stores_root
 from vitcapr.extensions.exchange import transfer
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.audit_files import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed, store_group
-from vitcapr.pipeline.copies import record_copy
-from vitcapr.pipeline.locations import stores_root
-from vitcapr.pipeline.run_records import leaves
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store.check import compute_again, sealed_files
 from vitcapr.store.reader import FeatureArray, open_features
@@ -95,8 +95,8 @@ def audit_store(
     With --second, or for an imported store, the rows are compared with other features and with the photographs.
     """
     from vitcapr.encoders.devices import resolve_device
+    from vitcapr.extensions.exchange.row_audit import audit
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.row_audit import audit
 
     data = data / "manifest.json" if data.is_dir() else data
     with Reporter() as reporter, open_features(sealed) as store:

@@ -7,9 +7,9 @@ import typer
 
 from vitcapr.api.published_model import pull_model
 from vitcapr.commands.main import typer_group
+from vitcapr.experiment.copies import record_copy
 from vitcapr.extensions.exchange.model_pushing import push_model, read_page
 from vitcapr.formats.model import CARD
-from vitcapr.pipeline.copies import record_copy
 from vitcapr.progress import Reporter, print_lines
 from vitcapr.store.remote_folder import RemoteFolder
 

@@ -11,10 +11,10 @@ def draw_caption_lengths(
     pictures: list[Out[kinds.FigureFile]],
 ) -> None:
     """Draw the distribution of caption lengths in words, for each split."""
+    from vitcapr.extensions.figures.text_figures import caption_lengths
     from vitcapr.formats.manifest import SPLITS, read_manifest
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.report.figures.style import save_pictures
-    from vitcapr.report.figures.text import caption_lengths
 
     data = read_manifest(manifest)
     table = TokenTable.read(tokens, data)

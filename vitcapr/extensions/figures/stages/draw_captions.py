@@ -16,11 +16,11 @@ def draw_captions(
     claims: dict[str, In[kinds.CheckedClaimsFile]] | None = None,
 ) -> None:
     """Draw a sheet of captioned images, sampled at random, with one reference: figures 5, 6, 11, 12 of ViTCap-R."""
+    from vitcapr.extensions.figures.caption_sheets import caption_sheet
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.captioned import caption_sheet, read_captioned
-    from vitcapr.report.figures.examples import Choice, open_images, rows_of_split
+    from vitcapr.report.figures.examples import Choice, open_images, read_captioned, rows_of_split
     from vitcapr.report.figures.style import save_pictures
 
     data, choice = read_manifest(manifest), Choice(**settings.figures.examples_of(settings.figures.examples))

@@ -14,9 +14,9 @@ def draw_embeddings(
     pictures: list[Out[kinds.FigureFile]],
 ) -> None:
     """Draw the embedding space as t-SNE and a histogram of cosines: figures 18 and 19 of ViTCap-R."""
+    from vitcapr.extensions.figures.embedding_figures import cosine_histogram, cosines, neighbourhoods
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.embedding_spaces import cosine_histogram, cosines, neighbourhoods
     from vitcapr.report.figures.page_layout import nothing_to_draw
     from vitcapr.report.figures.style import save_pictures
 

@@ -11,9 +11,10 @@ def draw_recall(
     pictures: list[Out[kinds.FigureFile]],
 ) -> None:
     """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level."""
+    from vitcapr.extensions.figures.recall_intervals import recall_intervals
     from vitcapr.formats.scores import read_metrics
     from vitcapr.metrics.retrieval_scoring import searched
-    from vitcapr.report.figures.recall import by_system, recall_intervals
+    from vitcapr.report.figures.recall import by_system
     from vitcapr.report.figures.style import save_pictures
 
     read = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}

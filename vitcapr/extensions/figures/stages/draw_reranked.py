@@ -19,8 +19,8 @@ def draw_reranked(
 
     Sampled from the images whose caption changed, so that changes for the worse appear as often as they occur.
     """
+    from vitcapr.extensions.figures.caption_sheets import draw_changed
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.captioned import draw_changed
     from vitcapr.report.figures.examples import Choice
     from vitcapr.report.figures.style import save_pictures
 

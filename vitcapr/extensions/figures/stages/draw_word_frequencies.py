@@ -10,9 +10,9 @@ def draw_word_frequencies(
     pictures: list[Out[kinds.FigureFile]],
 ) -> None:
     """Draw the frequency of each word over its frequency rank."""
+    from vitcapr.extensions.figures.text_figures import rank_frequency
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.report.figures.style import save_pictures
-    from vitcapr.report.figures.text import rank_frequency
 
     words = Vocabulary.read(vocabulary)
     save_pictures(rank_frequency(words.counts[words.first_word :], words.rare), pictures, report)

@@ -13,11 +13,11 @@ def draw_pair_lengths(
     """Draw text lengths in words or Chinese characters before and after cleaning: figure 8 of Peng 2025."""
     import numpy as np
 
+    from vitcapr.extensions.papers.paper_figures import lengths_by_language
     from vitcapr.extensions.papers.preprocessing_claims import text_length
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.pair_files import read_pair_table
     from vitcapr.report.figures.style import save_pictures
-    from vitcapr.report.figures.text import lengths_by_language
 
     captions = read_manifest(manifest).captions
     captions = captions.assign(raw=read_pair_table(pairs, captions["caption_id"].tolist())["raw"])

@@ -28,9 +28,9 @@ def draw_pca(
     text_features: In[kinds.TextFeaturesFile] | None = None,
 ) -> None:
     """Draw the embedding space as PCA, with features also as it was before training: figure 17 of ViTCap-R."""
+    from vitcapr.extensions.papers.paper_figures import principal_components
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.embedding_spaces import principal_components
     from vitcapr.report.figures.style import save_pictures
     from vitcapr.store.reader import open_features
 

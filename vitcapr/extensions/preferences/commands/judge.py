@@ -39,9 +39,10 @@ def main(
     if (retriever is None) != (photographs is None):
         raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
-    from vitcapr.api.pairs_check import UNCHECKED, check_judgments
+    from vitcapr.api.pairs_check import UNCHECKED
     from vitcapr.extensions.preferences.judgments import (
         agreement,
+        check_judgments,
         drop_candidates,
         drop_references,
         read_corpus,

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from tests.report.conftest import check_layout
-from vitcapr.report.figures.learning_curve import learning_curve
+from vitcapr.report.figures.recall import learning_curve
 
 SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
 

@@ -1,23 +1,20 @@
 """Sheets of images with the captions of several systems and a reference."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
-from types import MappingProxyType
 
 from matplotlib.figure import Figure
 from matplotlib.offsetbox import OffsetBox
-from PIL import Image
 
-from vitcapr.formats.captions import DecodedCaption, read_captions
-from vitcapr.formats.claims import Claim
+from vitcapr.formats.captions import read_captions
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.candidates import candidate_ciders
 from vitcapr.metrics.caption_metric import is_oracle, references_of
 from vitcapr.progress import Reporter
-from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split, wrong_words
+from vitcapr.report.figures.examples import Captioned, Choice, Run, mark_words, open_images, rows_of_split
 from vitcapr.report.figures.page_layout import (
     STRUCK,
     UNDERLINED,
@@ -40,16 +37,6 @@ _GAP, _BETWEEN = 0.16, 0.05  # inches
 _CELL = cell_width(COLUMNS, _GAP)
 _HEIGHT = 11.4  # inches of A4
 _LOOKS = {"": Word(""), "del": Word("", WRONG, STRUCK), "ins": Word("", BLUE, UNDERLINED)}
-_NOTHING = Run("(nothing)")
-
-
-@dataclass(frozen=True)
-class Captioned:
-    """An image, what stands under it with the title of each text, and one reference."""
-
-    image: Image.Image
-    captions: Mapping[str, Sequence[Run]]
-    reference: str
 
 
 @styled
@@ -93,38 +80,6 @@ def _texts(example: Captioned) -> OffsetBox:
 def _word(run: Run) -> Word:
     look = _LOOKS[run.change]
     return replace(look, text=run.text, mark=UNDERLINED, line=FALSE) if run.truth else replace(look, text=run.text)
-
-
-def read_captioned(
-    data: Manifest,
-    split: str,
-    language: str,
-    captions: Mapping[str, Mapping[str, DecodedCaption]],
-    rows: Sequence[int],
-    read: Callable[[int], Image.Image],
-    bases: Mapping[str, str] = MappingProxyType({}),
-    claims: Mapping[str, Mapping[str, Sequence[Claim]]] = MappingProxyType({}),
-) -> list[Captioned]:
-    """Images of a split with the caption by every system and one reference in a language.
-
-    Args:
-        rows: of the images.
-        bases: for some systems, the one whose captions a reranking reordered: the words that it changed are marked.
-        claims: for some systems, the claims of the caption of each image; its tokens are its words.
-    """
-    ids, first = data.images["image_id"], data.captions_of(split, language).drop_duplicates("image_row")
-    references = first.set_index("image_row")["text"]
-    examples = []
-    for row in rows:
-        own, runs = {name: of_system[ids.iloc[row]] for name, of_system in captions.items()}, {}
-        for name, one in own.items():
-            words, base = one.caption.split(), bases.get(name)
-            truths = wrong_words(claims.get(name, {}).get(one.image_id, ()))
-            runs[name] = mark_words(one.tokens, truths, own[base].tokens) if base else mark_words(words, truths)
-        examples.append(
-            Captioned(read(row), {n: each or [_NOTHING] for n, each in runs.items()}, str(references.get(row, "")))
-        )
-    return examples
 
 
 def draw_changed(

@@ -10,13 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from vitcapr.commands.main import Configfiles, typer_app
+from vitcapr.commands.status import job_name, planned_dag
 from vitcapr.errors import UserError
+from vitcapr.experiment.rule import rule_stage
+from vitcapr.experiment.staleness import files_of
 from vitcapr.files import read_json, write_json
 from vitcapr.pipeline.code import job_code
 from vitcapr.pipeline.run import measure
 from vitcapr.pipeline.run_records import file_facts, read_run, record_of_log
 from vitcapr.pipeline.stage import DEVICE, Role
-from vitcapr.pipeline.staleness import files_of, job_name, planned_dag, rule_stage
 from vitcapr.progress import print_lines
 
 ROWS = 64
@@ -95,9 +97,9 @@ def compare_rows(sealed: Path, manifest: Path, source: str) -> tuple[str, str]:
         Why the features cannot be accepted, empty if they can; and what was compared.
     """
     from vitcapr.encoders.devices import resolve_device
+    from vitcapr.extensions.exchange.row_audit import audit
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.reader import open_features
-    from vitcapr.store.row_audit import audit
 
     if not sealed.is_file():
         return "its store is not sealed", ""

@@ -1,4 +1,4 @@
-"""Stale jobs and planned ones: the run record of a job decides, wherever the results lie.
+"""Stale jobs: the run record of a job decides, wherever the results lie.
 
 Snakemake keeps what it knows of finished jobs in a hidden folder that does not travel, and takes a job without such
 metadata for up to date. :func:`let_records_decide` makes it ask the run records instead, for every rule that runs a
@@ -7,48 +7,31 @@ stage: neither the metadata, nor the times of files, nor ``--touch`` count.
 
 import atexit
 import json
-import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vitcapr.data.digests import FileDigests
 from vitcapr.errors import UserError
+from vitcapr.experiment.lineage import changes
+from vitcapr.experiment.rule import rule_stage
 from vitcapr.pipeline.code import code_hash, job_code
-from vitcapr.pipeline.fingerprint import FILE_DIGESTS, changes, without_paths
-from vitcapr.pipeline.rule import RuleStage
+from vitcapr.pipeline.fingerprint import FILE_DIGESTS, without_paths
 from vitcapr.pipeline.run_records import Run, find_experiment_folder, read_run, record_of_log
 from vitcapr.pipeline.stage import Role, Stage
 
-RUNS_NOW = "runs now"
-"""The reason of a job that Snakemake has started already."""
 
-
-@dataclass(frozen=True)
-class Changes:
+class Changes(tuple[str, ...]):
     """Reasons why a job is stale, in the place of Snakemake's changes of params."""
 
-    reasons: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.reasons)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.reasons)
-
     def __str__(self) -> str:
-        return "; ".join(self.reasons)
+        return "; ".join(self)
 
 
 @dataclass
 class RecordedJobs:
-    """The jobs of a DAG by their records.
-
-    Args:
-        digests: sha256 of files that have not changed since it was computed.
-    """
+    """The jobs of a DAG by their records."""
 
     digests: FileDigests
     known: dict[Any, Changes] = field(default_factory=dict)
@@ -56,7 +39,7 @@ class RecordedJobs:
     def changes(self, job: Any) -> Changes:
         """Return the reasons why a job of Snakemake, whose rule runs a stage, is stale."""
         if job not in self.known:
-            self.known[job] = Changes(tuple(self._reasons(rule_stage(job.rule), job)))
+            self.known[job] = Changes(self._reasons(rule_stage(job.rule), job))
         return self.known[job]
 
     def _reasons(self, rule: Any, job: Any) -> Iterator[str]:
@@ -121,20 +104,12 @@ def recorded_fingerprint(run: Run, stage: Stage) -> dict[str, Any]:
     }
 
 
-def rule_stage(rule: Any) -> RuleStage | None:
-    """Return the stage that a rule of Snakemake runs; None if it runs none."""
-    return getattr(dict(rule.params.items()).get("command"), "__self__", None)
-
-
 def let_records_decide(workflow: Any, results: Path) -> None:
-    """Make Snakemake ask the run records which jobs are stale.
+    """Make Snakemake ask the run records which jobs are stale; digests are cached in the folder of all results.
 
     Snakemake has no interface for that. Three places of Snakemake 9 are replaced for rules that run a stage: the object
     that says whether anything of a job has changed, the oldest time of its outputs, with which the times of its inputs
     are compared, and the text of the reason.
-
-    Args:
-        results: the folder of all results, where digests are cached.
     """
     import snakemake.dag
     import snakemake.jobs
@@ -182,56 +157,3 @@ def let_records_decide(workflow: Any, results: Path) -> None:
     snakemake.jobs.Job.output_mintime = property(output_mintime)
     snakemake.dag.Reason = Reason
     snakemake.workflow.FilePersistence = Persistence
-
-
-@contextmanager
-def planned_dag(configfiles: Sequence[Path], cores: int = 1) -> Iterator[Any]:
-    """Snakemake's DAG of a dry run in this folder, with this number of cores.
-
-    Raises:
-        UserError: Snakemake fails; the message is the last line of its error.
-    """
-    from snakemake.api import SnakemakeApi
-    from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
-
-    output = OutputSettings(dryrun=True, enable_file_logging=False, log_level_override=logging.CRITICAL)
-    with SnakemakeApi(output) as snakemake:
-        try:
-            workflow = snakemake.workflow(ResourceSettings(cores=cores), ConfigSettings(configfiles=list(configfiles)))
-            workflow.dag(DAGSettings(force_incomplete=True)).execute_workflow(executor="dryrun")
-        except (Exception, SystemExit) as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            what = lines[-1].strip().removeprefix("error: ")
-            raise UserError(f"snakemake --dry-run: {what}", where=Path.cwd()) from error
-        yield workflow._workflow.dag
-
-
-def planned_jobs(
-    configfiles: Sequence[Path], cores: int, shortcut: Callable[[Any], str]
-) -> list[tuple[str, list[str], str]]:
-    """Return the jobs of a run, such as ``decode attention/beam/test``, the reasons of each to run, and its shortcut.
-
-    Target rules are left out.
-
-    A job without reasons only follows from others. A job comes after those whose outputs it reads.
-    """
-    with planned_dag(configfiles, cores) as dag:
-        needed = set(dag.needrun_jobs(exclude_finished=False))
-        levels = ([job for job in level if job in needed and job.output] for level in dag.toposorted())
-        jobs = (job for level in levels for job in sorted(level, key=job_name))
-        return [(job_name(job), _reasons(dag, job), shortcut(job)) for job in jobs]
-
-
-def job_name(job: Any) -> str:
-    """Return the rule and the wildcards of a job, such as ``decode attention/beam/test``."""
-    rule, wildcards = job.rule.name.removesuffix("_attentively"), list(job.wildcards_dict.values())
-    return f"{rule} {'/'.join(wildcards[1:])}".strip()  # The first is the experiment, which all jobs share.
-
-
-def _reasons(dag: Any, job: Any) -> list[str]:
-    reason, persistence = dag.reason(job), dag.workflow.persistence
-    started = persistence._filter_incomplete_keys([persistence._get_key(file) for file in job.output])
-    if started and persistence.locked:
-        return [RUNS_NOW]
-    follows = reason.updated_input_run and not reason.missing_output
-    return [] if follows else list(persistence.params_changed(job))

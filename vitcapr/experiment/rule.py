@@ -28,11 +28,7 @@ Wildcards = Any
 
 @dataclass(frozen=True)
 class Stages:
-    """All stages as attributes, for one experiment: ``stages.decode``.
-
-    Attributes:
-        results: the folder of all results.
-    """
+    """All stages as attributes, for one experiment in the folder of all results: ``stages.decode``."""
 
     config: ExperimentConfig
     results: Path
@@ -138,6 +134,11 @@ class RuleStage:
         return str(Path(files[0]).parent) if parameter.files else files[0]
 
 
+def rule_stage(rule: Any) -> RuleStage | None:
+    """Return the stage that a rule of Snakemake runs; None if it runs none."""
+    return getattr(dict(rule.params.items()).get("command"), "__self__", None)
+
+
 def growing(runtime: int, mem_mb: int = 4000) -> dict[str, Any]:
     """Return the memory and the minutes of a job, which grow with its attempts; the minutes to a day at most.
 
@@ -152,26 +153,17 @@ def growing(runtime: int, mem_mb: int = 4000) -> dict[str, Any]:
 def keep_off_gpus(rules: Iterable[Any], partition: Any) -> None:
     """Give the rules whose stages can use a GPU the partition of the others, as ``device: cpu`` asks."""
     for rule in rules:
-        job: Any = getattr(dict(rule.params.items()).get("command"), "__self__", None)
-        if job is not None and DEVICE in job.stage.parameters:
+        if (job := rule_stage(rule)) is not None and DEVICE in job.stage.parameters:
             rule.resources["slurm_partition"] = partition
             for name in {"gres", "gpu_model"} & rule.resources.keys():
                 rule.resources[name] = None
 
 
 def list_files(named: Any) -> Any:
-    """Return the input of a rule for named files: ``{"a": path}`` or ``{"a": [path, ...]}``.
-
-    A function of the wildcards that returns them is allowed too.
-    """
+    """Return the input of a rule for files by name, ``{"a": path, "b": [path, ...]}``, or for a function to these."""
     if callable(named):
         return lambda wildcards: list_files(named(wildcards))
-    return [path for _, path in _each(named)]
-
-
-def _each(named: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:
-    """Return each file with its name."""
-    return [(name, path) for name, one in named.items() for path in ([one] if isinstance(one, str) else one)]
+    return [path for each in named.values() for path in ([each] if isinstance(each, str) else each)]
 
 
 def one_of(names: Sequence[str]) -> str:
@@ -196,17 +188,11 @@ def in_report(file: str, caption: str, category: str, **labels: str) -> Any:
 
 
 def check_rules(rules: Iterable[Any]) -> None:
-    """Check every rule that runs a stage against the stage's signature.
-
-    Args:
-        rules: the rules of Snakemake's workflow.
-
-    Raises:
-        UserError: the inputs, outputs or values of a rule and its stage differ.
-    """
+    """Check that each rule of a workflow has the inputs, outputs and values of the stage that it runs."""
     for rule in rules:
-        job: Any = getattr(dict(rule.params.items()).get("command"), "__self__", None)
-        for problem in [] if job is None else _problems(rule, job):
+        if (job := rule_stage(rule)) is None:
+            continue
+        for problem in _problems(rule, job):
             raise UserError(
                 f"rule {rule.name} and stage {job.stage.name} do not agree: {problem}",
                 remedy=f"correct the rule, or the signature in {job.stage.module.replace('.', '/')}.py",

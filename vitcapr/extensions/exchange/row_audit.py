@@ -15,12 +15,12 @@ import torch
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.devices import dtype_name
 from vitcapr.errors import UserError
+from vitcapr.extensions.exchange.recompute import Arrays, CaptionRecipes, ImageRecipes, Recipes
 from vitcapr.formats.audit_files import Audit, content_digest
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.layout import TEXT
 from vitcapr.store.reader import FeatureStore
-from vitcapr.store.recompute import Arrays, CaptionRecipes, ImageRecipes, Recipes
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 5e-2, "float16": 1e-2}
 """The distance of a row from its recomputation that counts as rounding, as a share of its length, by arithmetic."""

@@ -1,6 +1,6 @@
 import numpy as np
 
-from vitcapr.report.figures.text import caption_lengths, lengths_by_language, rank_frequency
+from vitcapr.extensions.figures.text_figures import caption_lengths, rank_frequency
 
 
 def test_words_by_rank_with_the_rare_ones_after_the_threshold():
@@ -28,15 +28,3 @@ def test_shares_of_captions_by_length_and_split():
         "train: 4 captions, mean 3.0, longest 5",
         "test: 1 captions, mean 1.0, longest 1",
     ]
-
-
-def test_lengths_before_and_after_cleaning_a_panel_a_language():
-    figure = lengths_by_language(
-        {"en": (np.array([2, 4]), np.array([1, 1])), "zh": (np.array([3, 3, 3, 5]), np.array([3, 3, 3, 3]))}
-    )
-    english, chinese = figure.axes
-    assert [line.get_ydata().tolist() for line in english.get_lines()] == [[0, 0, 0.5, 0, 0.5], [0, 1]]
-    assert [line.get_ydata().tolist() for line in chinese.get_lines()] == [[0, 0, 0, 0.75, 0, 0.25], [0, 0, 0, 1]]
-    assert (english.get_xlabel(), chinese.get_xlabel()) == ("words in a text", "characters in a text, without spaces")
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["English: 2 texts", "Chinese: 4 texts"]
-    assert english.get_legend().get_texts()[0].get_text() == "raw: median 3, mean 3.0, longest 4"
