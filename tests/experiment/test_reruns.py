@@ -116,6 +116,9 @@ def test_accepted_results_are_up_to_date_and_say_what_differed(two: Any) -> None
     assert re.fullmatch(r"captioner.hidden_dim \d+ -> 24", record["accepted"][0]["differed"][0])
     two.configure(captioners__plain__hidden_dim=16)
     assert re.search(r"train_captioner plain +captioner.hidden_dim 24 -> 16\n", two.status())
+    two.configure(run__decodings=["greedy"])
+    refused = r"summary +it reads other files than before.* +\(not accepted: no change of code explains that\)"
+    assert re.search(refused, two.command("--yes", program=accept).stdout)
 
 
 def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:

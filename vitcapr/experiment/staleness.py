@@ -21,6 +21,8 @@ from vitcapr.pipeline.fingerprint import FILE_DIGESTS, without_paths
 from vitcapr.pipeline.run_records import Run, find_experiment_folder, read_run, record_of_log
 from vitcapr.pipeline.stage import Role, Stage
 
+OTHER_FILES = "it reads other files than before"
+
 
 class Changes(tuple[str, ...]):
     """Reasons why a job is stale, in the place of Snakemake's changes of params."""
@@ -39,7 +41,7 @@ class RecordedJobs:
     def changes(self, job: Any) -> Changes:
         """Return the reasons why a job of Snakemake, whose rule runs a stage, is stale."""
         if job not in self.known:
-            self.known[job] = Changes(self._reasons(rule_stage(job.rule), job))
+            self.known[job] = Changes(dict.fromkeys(self._reasons(rule_stage(job.rule), job)))
         return self.known[job]
 
     def _reasons(self, rule: Any, job: Any) -> Iterator[str]:
@@ -69,7 +71,7 @@ class RecordedJobs:
             code = job_code(rule.stage.module, now["settings"])
             yield from changes({**before, "code": run.code}, {**now, "code": code})
             if now["names"] != before["names"]:
-                yield "it reads other files than before"
+                yield OTHER_FILES
         yield from self._changed_inputs(rule.stage, job, run)
 
     def _changed_inputs(self, stage: Stage, job: Any, run: Run) -> Iterator[str]:
@@ -82,7 +84,7 @@ class RecordedJobs:
             else:
                 changed = all(file.is_file() for file in files) and read != sorted(map(self.digests.of, files))
             if changed:
-                yield f"new input: {parameter.name}"
+                yield OTHER_FILES if len(read) != len(files) else f"new input: {parameter.name}"
 
 
 def files_of(named: Any, parameter: str) -> list[Path]:

@@ -13,7 +13,7 @@ from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.commands.status import job_name, planned_dag
 from vitcapr.errors import UserError
 from vitcapr.experiment.rule import rule_stage
-from vitcapr.experiment.staleness import files_of
+from vitcapr.experiment.staleness import OTHER_FILES, files_of
 from vitcapr.files import read_json, write_json
 from vitcapr.pipeline.code import job_code
 from vitcapr.pipeline.run import measure
@@ -39,7 +39,7 @@ def main(
     with planned_dag(configfile or []) as dag:
         accepted, compared = 0, dict[Path, tuple[str, str]]()
         for job, reasons in stale_jobs(dag):
-            problem = _obstacle(job)
+            problem = _obstacle(job, reasons)
             if yes and not problem and (sealed := _sealed_store(job)):
                 compared[sealed] = compared.get(sealed) or compare_rows(
                     sealed, Path(str(job.input.manifest)), _source(job)
@@ -65,10 +65,12 @@ def stale_jobs(dag: Any) -> Iterator[tuple[Any, list[str]]]:
                 yield job, reasons
 
 
-def _obstacle(job: Any) -> str:
+def _obstacle(job: Any, reasons: list[str]) -> str:
     """Say why the result of a job cannot be accepted; return an empty string if it can."""
     if not all(Path(str(file)).is_file() for file in [*job.output, *job.input]):
         return "a file is gone"
+    if OTHER_FILES in reasons:
+        return "no change of code explains that"
     record = record_of_log(Path(str(job.log[0])))
     try:
         read_run(record or Path())
