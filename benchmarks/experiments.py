@@ -104,6 +104,29 @@ TABLES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
         RECALLS,
     ),
     "flickr8k recalls": ("experiments/flickr8k-vit-tiny.yaml", {"the retriever that reranks": "bag/"}, RECALLS),
+    "record captions": (
+        "experiments/record/flickr8k.yaml",
+        {
+            "larger captioner, greedy": "large/greedy",
+            "beam 10": "large/beam",
+            "beam 10, reranked": "large/reranked",
+            "another seed: beam 10": "seed1/beam",
+            "another seed: beam 10, reranked": "seed1/reranked",
+            "cosine in the reward: beam 10": "cosine/beam",
+            "cosine in the reward: beam 10, reranked": "cosine/reranked",
+            "ensemble of both seeds: greedy": "ensemble/greedy",
+            "ensemble: beam 10": "ensemble/beam",
+            "ensemble: beam 10, reranked": "ensemble/reranked",
+            "ensemble: 50 samples, reranked": "ensemble/samples",
+            "ensemble: 50 samples, reranked, neighbours": "ensemble/neighbours",
+        },
+        CAPTIONS | WORDS,
+    ),
+    "record recalls": (
+        "experiments/record/flickr8k.yaml",
+        {"nine members": "nine/", "nine members with a query bank": "nine-query_bank/"},
+        RECALLS,
+    ),
 }
 """Name -> the experiment; the model and decoding of each row, ``?`` for a seed; the metric of each column."""
 PRINTED: dict[str, dict[str, list[float | None]]] = {
