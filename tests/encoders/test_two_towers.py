@@ -1,5 +1,6 @@
 """Each half of checkpoints of two halves, against transformers' own calls on the whole checkpoint."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -144,6 +145,7 @@ def test_a_photograph_alone_has_the_features_of_the_store(
     assert (store.grid, store.attributes["output"]) == ((0, 0), options["output"])
     log = (experiment.root / "extract.log").read_text()
     assert "peak memory " in log
+    assert re.search(r"waited in [\d.]+ s: \d{1,3}% for input, \d{1,3}% for disk, ", log)
     assert f"patches {QUERIES} x {shapes['cls'][0]}" in log or "cls 6, " in log
     encoder = open_like(store.attributes, torch.device("cpu"), str(checkpoints[name]))
     files = [experiment.root / "data/pictures" / f"bild_{store.image_ids[row]}.png" for row in (7, 2)]

@@ -27,7 +27,7 @@ from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline import owner
 from vitcapr.pipeline.fingerprint import fingerprint
 from vitcapr.pipeline.rule import RuleStage
-from vitcapr.pipeline.run import Job, read_by_name, run_stage
+from vitcapr.pipeline.run import Job, _peak_memory, read_by_name, run_stage
 from vitcapr.pipeline.run import threads as own_threads
 from vitcapr.pipeline.run_records import Records, file_facts, read_run
 from vitcapr.pipeline.stage import In, Out, Role, stage
@@ -148,6 +148,7 @@ def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
     assert list(run.outputs) == ["results/a/model/weights"]
     assert run.code["vitcapr/stages/vocabulary.py"]
     assert {"user", "host", "seconds", "python"} <= run.made.keys()
+    assert run.made["peak_memory_mb"] > 0.9 * _peak_memory(0) / 1024
     assert list(read_run(Path("results/a/runs/copy.json")).inputs) == ["results/a/model/weights"]
 
 

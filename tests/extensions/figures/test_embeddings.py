@@ -80,9 +80,13 @@ def test_one_image_has_no_wrong_pair_and_two_are_enough(draw, tmp_path, ids):
 def test_components_of_points_on_a_line_explain_everything():
     flat = np.zeros((4, 3), np.float32)
     flat[:, 0] = [-2, -1, 1, 2]
-    figure = embeddings.principal_components(embeddings_of(flat[:2], flat, [0, 0, 1, 1]))
+    embedded = embeddings_of(flat[:2], flat, [0, 0, 1, 1])
+    figure = embeddings.principal_components(embedded)
     assert figure.axes[0].get_xlabel() == "first component (100.0% of the variance)"
     assert figure.axes[0].get_title(loc="left") == "distance of the means 1.50"
     captions, images = figure.axes[0].collections
     assert abs(np.diff(np.asarray(images.get_offsets())[:, 0])[0]) == pytest.approx(1)
     assert len(captions.get_offsets()) == 4
+    figure = embeddings.spaces(dict.fromkeys("abcd", embedded))
+    assert [axes.axison for axes in figure.axes] == [True] * 4 + [False] * 2
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["2 images", "4 captions"]
