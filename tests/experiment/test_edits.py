@@ -11,6 +11,7 @@ TYPICAL = (
     "the default of a key of decodings, in code",
     "code of METEOR",
     "a photograph replaced: same size, older time",
+    "the photographs in another folder",
 )
 """Asked of Snakemake by default; the others are slow, and test_reruns.py asks for settings job by job."""
 
