@@ -105,6 +105,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(longest))
 
 
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data sets, for tests marked ``data``."""
+    folder = os.environ.get("VITCAPR_DATA")
+    if not folder:
+        pytest.skip("VITCAPR_DATA does not name the folder of real data sets")
+    return Path(folder)
+
+
 def pytest_unconfigure() -> None:
     if SESSION is not None:
         shutil.rmtree(SESSION, ignore_errors=True)
