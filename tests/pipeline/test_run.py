@@ -349,6 +349,14 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
     assert why.compare(*copies) == causes
     assert why.compare(copies[0], copies[0]) == ["the files are the same, byte for byte"]
     assert "the files differ" not in why.compare(copies[0], Path("results/a/model"))
+    both = [Path(f"results/{name}/out/both") for name in "ab"]
+    for target in both:  # Two inputs of one name.
+        read = {part: target.parents[1] / part / "file" for part in "xy"}
+        for part, path in read.items():
+            path.parent.mkdir()
+            path.write_text(part)
+        run_stage(toys.copy, log=target.parents[1] / "logs/both.log", read=read, target=target)
+    assert why.compare(*both) == ["the files are the same, byte for byte"]
 
 
 def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, printed: Printed) -> None:
