@@ -56,6 +56,21 @@ def size(driver: Any, pixels: tuple[int, int]) -> None:
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
+def darkness(driver: Any, canvas: str, rows: int, columns: int) -> list[int]:
+    """How dark a picture is made in the middle of each patch of a grid."""
+    script = """
+        const canvas = document.querySelector(arguments[0]), { width, height } = canvas;
+        const [rows, columns] = [...arguments].slice(1), copy = document.createElement("canvas");
+        Object.assign(copy, { width, height });
+        const brush = copy.getContext("2d", { willReadFrequently: true });
+        brush.drawImage(canvas, 0, 0);
+        return [...Array(rows * columns).keys()].map((patch) => brush.getImageData(
+            (patch % columns + 0.5) * width / columns, (Math.floor(patch / columns) + 0.5) * height / rows, 1, 1
+        ).data[3]);
+    """
+    return list(driver.execute_script(script, canvas, rows, columns))
+
+
 @contextmanager
 def running(server: Any) -> Iterator[Any]:
     """The server answers inside the block."""

@@ -101,7 +101,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest single tests begin early: at the end, one worker would wait for the other."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/test_plugins.py"))
+    longest = ("tests/test_loader.py::test_they_work", "tests/experiment/test_packaged.py")
+    items.sort(key=lambda item: not item.nodeid.startswith(longest))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data sets, for tests marked ``data``."""
+    folder = os.environ.get("VITCAPR_DATA")
+    if not folder:
+        pytest.skip("VITCAPR_DATA does not name the folder of real data sets")
+    return Path(folder)
 
 
 def pytest_unconfigure() -> None:

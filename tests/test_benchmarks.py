@@ -144,11 +144,10 @@ def test_the_pages_have_the_figures_of_the_file() -> None:
 
 def test_tables_of_experiments_are_of_todays_code_or_say_why_not() -> None:
     """Run the experiment again, or write into its ``note`` what has changed since, and why the numbers stand."""
-    made = {table["experiment"] for table in results.read().values() if "experiment" in table}
-    today = {experiment: experiments.fingerprint(experiment) for experiment in made}
-    for name, table in results.read().items():
-        if "experiment" in table and "note" not in table:
-            assert table["fingerprint"] == today[table["experiment"]], f"{name}: {experiments.__doc__}"
+    made = {name: table for name, table in results.read().items() if "experiment" in table and "note" not in table}
+    today = {each: experiments.fingerprint(each) for each in {table["experiment"] for table in made.values()}}
+    for name, table in made.items():
+        assert table["fingerprint"] == today[table["experiment"]], f"{name}: {experiments.__doc__}"
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)

@@ -132,3 +132,9 @@ def test_what_a_store_does_not_have_is_one_line(study: Path, options: dict[str, 
             kind(study / "images", **options)
     with pytest.raises(UserError, match="captions are asked for without a data set"):
         FeatureBatches(study / "images", captions_per_image=1)
+
+
+def test_a_store_of_other_images_is_one_line(study: Path, tmp_path: Path) -> None:
+    write_data_set(tmp_path, {"a": "train"}, [("a", "en", "a dog")])
+    with pytest.raises(UserError, match="not those of the images of the data set"):
+        FeatureDataset(study / "images", tmp_path)

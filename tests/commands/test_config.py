@@ -151,6 +151,10 @@ def test_what_is_known_of_stores_is_said(tmp_path: Path, monkeypatch: pytest.Mon
         "text encoder gone: the feature store store:gone is not there (gone/manifest.json)",
     ]
     assert missing_lines(experiment) == []
+    for source, place in (("org/vit", "of the hub, or in its cache"), ("/nowhere/vit", "is not there")):
+        other = Experiment(ExperimentConfig.model_validate({**values, "backbones": {"vit": {"source": source}}}))
+        (line,) = backbone_lines(other, 3)
+        assert line.endswith(f"vit {place}; size of the features not known yet")
     values["rerankings"] = {"reranked": {"decoding": "beam", "retriever": "bert"}}
     experiment = Experiment(ExperimentConfig.model_validate(values))
     assert "no encoder is known for more" in next(error.what for error in problems(experiment))

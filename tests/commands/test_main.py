@@ -54,30 +54,8 @@ def test_help_lists_every_command(
     assert all(f"  {name} " in printed for name in command_modules())
 
 
-def test_help_declarations_and_hashes_load_no_heavy_library() -> None:
+def test_declarations_and_hashes_load_no_heavy_library_and_help_and_mistakes_no_torch() -> None:
     """The declarations of all stages are loaded while Snakemake parses the Snakefile."""
-    program = f"""
-import sys
-from vitcapr.commands.main import main
-
-def loaded(*more):
-    return [name for name in (*{HEAVY}, *more) if name in sys.modules]
-
-sys.argv = ["vitcapr", "--help"]
-main()
-assert not loaded("pydantic"), loaded("pydantic")
-from vitcapr.pipeline.stage import each_stage
-list(each_stage())
-assert not loaded(), loaded()
-import vitcapr.experiment.experiment
-from vitcapr.pipeline.code import job_code
-job_code("vitcapr.stages.train_captioner", {{}})
-assert not loaded(), loaded()
-"""
-    subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-
-
-def test_help_and_mistakes_load_neither_torch_nor_pandas() -> None:
     commands = [
         (["caption", "--help"], ""),
         (["caption", "absent.png"], "1 of 1 have no caption"),
@@ -90,14 +68,31 @@ def test_help_and_mistakes_load_neither_torch_nor_pandas() -> None:
         (["features", "info", "absent"], "no such file"),
         (["table", "absent.csv"], "no such file"),
     ]
-    program = (
-        "import sys; from vitcapr.commands.main import main; from contextlib import suppress\n"
-        f"for words in {[words for words, _ in commands]}:\n"
-        "    sys.argv = ['vitcapr', *words]\n"
-        "    with suppress(SystemExit): main()\n"
-        "    loaded = {'torch', 'transformers', 'pandas', 'matplotlib', 'dask'} & sys.modules.keys()\n"
-        "    assert not loaded, (words, loaded)\n"
-    )
+    program = f"""
+import sys
+from contextlib import suppress
+from vitcapr.commands.main import main
+
+def check(*names):
+    loaded = [name for name in names if name in sys.modules]
+    assert not loaded, (sys.argv, loaded)
+
+sys.argv = ["vitcapr", "--help"]
+main()
+check(*{HEAVY}, "pydantic")
+from vitcapr.pipeline.stage import each_stage
+list(each_stage())
+check(*{HEAVY})
+import vitcapr.experiment.experiment
+from vitcapr.pipeline.code import job_code
+job_code("vitcapr.stages.train_captioner", {{}})
+check(*{HEAVY})
+for words in {[words for words, _ in commands]}:
+    sys.argv = ["vitcapr", *words]
+    with suppress(SystemExit):
+        main()
+    check("torch", "transformers", "pandas", "matplotlib", "dask")
+"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     mistakes = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -133,12 +128,6 @@ def test_a_mistake_is_one_line_perhaps_with_a_suggestion(
     assert printed.count("\n") == 1
 
 
-def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["vitcapr", "--debug", "table", "nothing/here.csv"])
-    with pytest.raises(UserError):
-        main()
-
-
 def ask_torch_for_too_much() -> None:
     torch.empty(10**15)
 
@@ -167,7 +156,11 @@ def test_a_stopped_training_has_an_exit_code_of_its_own(capsys: pytest.CaptureFi
     assert (end.value.code, capsys.readouterr().err) == (75, "stopped: training saved\n")
 
 
-def test_a_mistake_of_the_program_and_debugging_show_the_traceback() -> None:
+def test_a_mistake_of_the_program_and_debugging_show_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["vitcapr", "--debug", "table", "nothing/here.csv"])
+    with pytest.raises(UserError):
+        main()
+
     def fail() -> None:
         raise RuntimeError("a mistake of ours")
 

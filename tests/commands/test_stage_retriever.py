@@ -178,7 +178,7 @@ def test_word_vectors_start_the_embedding(tmp_path: Path) -> None:
     np.save(tmp_path / "vectors.npy", np.zeros((words, 4), np.float32))
     train(tmp_path / "vectors", word_vectors=tmp_path / "vectors.npy")
     np.save(tmp_path / "wide.npy", np.zeros((words, 3), np.float32))
-    with pytest.raises(UserError, match=r"text\.word_dim"):
+    with pytest.raises(UserError, match=rf"are {words} x 3, the embedding {words} x 4 .*text\.word_dim"):
         train(tmp_path / "wide", word_vectors=tmp_path / "wide.npy")
 
 

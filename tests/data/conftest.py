@@ -1,6 +1,5 @@
 """Pictures and data sets of a few pixels, made by the tests themselves."""
 
-import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -52,12 +51,3 @@ def write_zip() -> Callable[[Path, dict[str, bytes | str]], Path]:
         return path
 
     return write
-
-
-@pytest.fixture
-def real_data() -> Path:
-    """The folder of real data sets, for tests marked ``data``."""
-    folder = os.environ.get("VITCAPR_DATA")
-    if not folder:
-        pytest.skip("VITCAPR_DATA does not name the folder of real data sets")
-    return Path(folder)

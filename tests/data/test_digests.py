@@ -98,10 +98,13 @@ def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path, folder):
 
 
 def test_a_file_still_warm_is_not_remembered(tmp_path, folder, hashed, monkeypatch):
+    cache, ahead = tmp_path / "digests.json", tmp_path / "ahead.json"
+    os.utime(folder / "a.jpg", (4e9, 4e9))  # By a clock that is ahead.
+    assert content_digest(folder, ahead) == content_digest(folder, ahead)
+    assert sorted(hashed) == ["a.jpg", "a.jpg", "b.jpg"]
     monkeypatch.setattr(digests, "AT_REST_NS", 3600 * 10**9)
-    cache = tmp_path / "digests.json"
     assert content_digest(folder, cache) == content_digest(folder, cache)
-    assert len(hashed) == 4
+    assert len(hashed) == 3 + 4
 
 
 def test_a_missing_source_names_its_key(tmp_path):

@@ -95,9 +95,10 @@ def test_an_image_has_its_own_random_numbers():
     assert written(sample(model, same, images=[1, 0], samples=7, **options)) == [second, first]
 
 
-def test_captions_are_different_ordered_and_within_the_limits():
+@pytest.mark.parametrize("size", [1, 2])
+def test_captions_are_different_ordered_and_within_the_limits(size):
     model = RandomCaptioner(9, sharpness=0.3)
-    options = {**SPECIALS, "max_length": 4, "min_length": 2, "block_ngram": 1, "keep_attention": True}
+    options = {**SPECIALS, "max_length": 4, "min_length": 2, "block_ngram": size, "keep_attention": True}
     found = sample(model, model.images(5), images=range(5), samples=40, **options)
     lengths = set()
     for image in found:
@@ -106,7 +107,8 @@ def test_captions_are_different_ordered_and_within_the_limits():
         for one in image:
             lengths.add(len(one.tokens))
             assert {PAD, START, END, UNKNOWN}.isdisjoint(one.tokens)
-            assert len(set(one.tokens)) == len(one.tokens)
+            ngrams = list(zip(*(one.tokens[first:] for first in range(size)), strict=False))
+            assert len(set(ngrams)) == len(ngrams)
             assert one.log_prob == pytest.approx(sum(one.token_log_probs))
             assert len(one.token_log_probs) == len(one.tokens) + 1
             assert one.attention.shape == (len(one.tokens), 5)

@@ -108,42 +108,14 @@ FILE = re.compile(
     r"(?<![\w/.*<>-])(?:[\w.*-]+/)*[\w.*-]*\w\.(?:py|md|yaml|smk|toml|txt|rst|json|csv|parquet|npz|h5)\b(?!/)"
 )
 OF_READERS = {
-    "captions_train2017",
-    "full",
-    "train",
-    "val",
-    "train-00000-of-00004",
-    "words",
-    "features",
-    "_tiny",
+    *("captions_train2017", "full", "train", "val", "train-00000-of-00004", "words", "features", "_tiny"),
     "instances_val2017_mini",
 }
 """The stems of files that a reader or another program makes."""
 OF_OTHER_PROGRAMS = {
-    "--rm",
-    "--volume",
-    "--workdir",
-    "--gpus",
-    "--gres",
-    "--signal",
-    "--test-only",
-    "--me",
-    "--Format",
-    "--no-deps",
-    "--strict",
-}
-OF_OTHER_PROGRAMS |= {
-    "--constraint",
-    "--dest",
-    "--no-index",
-    "--find-links",
-    "--revision",
-    "--local-dir",
-    "--bind",
+    *("--rm", "--volume", "--workdir", "--gpus", "--gres", "--signal", "--test-only", "--me", "--Format", "--no-deps"),
+    *("--strict", "--constraint", "--dest", "--no-index", "--find-links", "--revision", "--local-dir", "--bind"),
     "--tag",
-    "--rm",
-    "--volume",
-    "--workdir",
 }
 """Options of sbatch, squeue, pip, twine, hf, docker and apptainer."""
 

@@ -62,13 +62,13 @@ def damaged(folder: Path) -> None:
         (damaged, "the weights cannot be read"),
         (changed(num_hidden_layers=3), "weights lack"),
         (changed(intermediate_size=24), r"is \(.*\) in the weights, \(.*24.*\) by the configuration"),
-        (changed(patch_size=7), "do not divide into patches"),
+        (changed(patch_size=7), "pictures of 16 x 32 do not divide into patches of 7 x 7"),
     ],
 )
 def test_a_bad_checkpoint_is_one_line(tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
     damage(save_checkpoint(tiny_vit(), tmp_path))
     with pytest.raises(UserError, match=message):
-        Backbone(tmp_path, (16, 16), torch.float32)
+        Backbone(tmp_path, (16, 32), torch.float32)
 
 
 def test_a_configuration_that_transformers_does_not_know_is_one_line(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,7 @@ def test_size_and_interpolation_can_be_changed(tmp_path: Path) -> None:
     ViTImageProcessorPil().save_pretrained(tmp_path)
     changed, _ = read_preprocessing(tmp_path, (224, 224), image_size=96)
     assert (changed.resize, changed.crop) == ((96, 96), None)
+    assert [replace(changed, rounded_crop=True)._offset(length, 4) for length in (7, 10)] == [2, 3]
 
 
 def test_without_a_processor_the_assumption_is_logged(tmp_path: Path) -> None:

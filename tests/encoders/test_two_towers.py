@@ -1,5 +1,6 @@
 """Each half of checkpoints of two halves, against transformers' own calls on the whole checkpoint."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -144,6 +145,7 @@ def test_a_photograph_alone_has_the_features_of_the_store(
     assert (store.grid, store.attributes["output"]) == ((0, 0), options["output"])
     log = (experiment.root / "extract.log").read_text()
     assert "peak memory " in log
+    assert re.search(r"waited in [\d.]+ s: \d{1,3}% for input, \d{1,3}% for disk, ", log)
     assert f"patches {QUERIES} x {shapes['cls'][0]}" in log or "cls 6, " in log
     encoder = open_like(store.attributes, torch.device("cpu"), str(checkpoints[name]))
     files = [experiment.root / "data/pictures" / f"bild_{store.image_ids[row]}.png" for row in (7, 2)]
@@ -169,18 +171,25 @@ def test_bfloat16_comes_close(checkpoints: dict[str, Path], name: str, output: s
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "message"),
+    ("read", "name", "options", "message"),
     [
-        ("clip", {"output": "qformer"}, "kind clip .* no output 'qformer'; set output to hidden or aligned|set output"),
-        ("clip", {"kind": "cnn"}, r"of kind image-text \(clip\), not cnn"),
-        ("blip2_t5", {"output": "aligned"}, "weights lack 2 tensors.*Salesforce/blip2-itm-vit-g"),
+        (
+            load,
+            "clip",
+            {"output": "qformer"},
+            "set output",
+        ),
+        (load, "clip", {"kind": "cnn"}, r"of kind image-text \(clip\), not cnn"),
+        (load, "blip2_t5", {"output": "aligned"}, "weights lack 2 tensors.*Salesforce/blip2-itm-vit-g"),
+        (load_text, "blip2_t5", {"output": "aligned"}, "weights lack .* Salesforce/blip2-itm-vit-g"),
+        (load_text, "blip2_itm", {"output": "hidden"}, r"language model of this BLIP-2 \(opt\) has no encoder"),
     ],
 )
 def test_what_a_checkpoint_does_not_have(
-    checkpoints: dict[str, Path], name: str, options: dict[str, str], message: str
+    checkpoints: dict[str, Path], read: Callable[..., Any], name: str, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        load(checkpoints[name], **options)
+        read(checkpoints[name], **options)
 
 
 def test_shards_and_no_text(checkpoints: dict[str, Path], tmp_path: Path) -> None:
@@ -217,15 +226,3 @@ def test_a_plain_t5_is_loaded_without_its_decoder(checkpoints: dict[str, Path], 
     expected = one_by_one(lambda text: whole.get_encoder()(**tokens(tmp_path, text)).last_hidden_state[0].mean(0))
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
     assert parameters(encoder.model) == parameters(whole.get_encoder())
-
-
-@pytest.mark.parametrize(
-    ("name", "output", "message"),
-    [
-        ("blip2_t5", "aligned", "weights lack .* Salesforce/blip2-itm-vit-g"),
-        ("blip2_itm", "hidden", r"language model of this BLIP-2 \(opt\) has no encoder"),
-    ],
-)
-def test_what_its_text_half_does_not_have(checkpoints: dict[str, Path], name: str, output: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        load_text(checkpoints[name], output=output)

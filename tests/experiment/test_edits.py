@@ -10,7 +10,6 @@ from tests.experiment.edits import EDITS, PAGE, Edit, page
 TYPICAL = (
     "the default of a key of decodings, in code",
     "code of METEOR",
-    "another release of pycocoevalcap",
     "a photograph replaced: same size, older time",
     "the photographs in another folder",
 )

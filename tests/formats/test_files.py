@@ -312,6 +312,8 @@ def test_of_a_killed_training_the_whole_rows_of_gpu_use_are_kept(tmp_path: Path)
     path.write_text(gpu_csv("NVIDIA L40S", [row]) + "3.000,50.0")
     assert row == "1.000,,2.500,48.000"
     assert whole_rows(path) == ("NVIDIA L40S", [row])
+    path.write_text(gpu_csv("NVIDIA L40S", []))
+    assert whole_rows(path) == ("NVIDIA L40S", [])
     path.write_text(gpu_csv("NVIDIA L40S", [row]))
     assert read_gpu_use(path).device == "NVIDIA L40S"
     assert read_gpu_use(path).samples["gpu_percent"].isna().all()

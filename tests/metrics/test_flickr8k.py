@@ -1,6 +1,5 @@
 """People's captions of the Flickr8k test images against those of other people."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +17,9 @@ from vitcapr.metrics.java import tokenize
 
 
 @pytest.fixture(scope="module")
-def people() -> tuple[list[str], list[list[str]]]:
+def people(real_data: Path) -> tuple[list[str], list[list[str]]]:
     """1,000 image names and the five tokenised captions of each."""
-    if "VITCAPR_DATA" not in os.environ:
-        pytest.skip("set VITCAPR_DATA to a folder that has flickr8k/Flickr8k_text")
-    text = Path(os.environ["VITCAPR_DATA"], "flickr8k", "Flickr8k_text")
+    text = real_data / "flickr8k/Flickr8k_text"
     images = text.joinpath("Flickr_8k.testImages.txt").read_text().split()
     written: dict[str, list[str]] = {image: [] for image in images}
     for line in text.joinpath("Flickr8k.token.txt").read_text(encoding="utf-8").splitlines():

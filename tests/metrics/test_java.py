@@ -84,6 +84,7 @@ METEOR = f"echo {STATISTICS}; "
         ("meteor", f"{METEOR} echo Error: specify hypothesis", "answered 'Error: specify hypothesis' .image 8.jpg"),
         ("meteor", f"{METEOR} echo 1.0 2.0", "answered '1.0 2.0' .image 8.jpg"),
         ("spice", "exit 0", "SPICE wrote nothing .image 7.jpg"),
+        ("filter", "exit 3", "METEOR's FilterParaphrase failed with code 3 .*table.gz"),
     ],
 )
 def test_a_program_that_misbehaves_names_the_caption(
@@ -94,6 +95,7 @@ def test_a_program_that_misbehaves_names_the_caption(
         "tokenize": lambda: tokenize(CAPTIONS),
         "meteor": lambda: meteor_statistics(CAPTIONS, REFERENCES),
         "spice": lambda: spice.spice(CAPTIONS, REFERENCES),
+        "filter": lambda: java.filter_paraphrases(["a dog"], Path("table.gz")),
     }
     with pytest.raises(UserError, match=problem):
         scores[score]()

@@ -28,7 +28,7 @@ from vitcapr.files import canonical_json
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline import owner
 from vitcapr.pipeline.fingerprint import fingerprint
-from vitcapr.pipeline.run import Job, read_by_name, run_stage
+from vitcapr.pipeline.run import Job, _peak_memory, read_by_name, run_stage
 from vitcapr.pipeline.run import threads as own_threads
 from vitcapr.pipeline.run_records import file_facts, read_run
 from vitcapr.pipeline.stage import In, Out, Role, stage
@@ -149,6 +149,7 @@ def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
     assert list(run.outputs) == ["results/a/model/weights"]
     assert run.code["vitcapr/stages/vocabulary.py"]
     assert {"user", "host", "seconds", "python"} <= run.made.keys()
+    assert run.made["peak_memory_mb"] > 0.9 * _peak_memory(0) / 1024
     assert list(read_run(Path("results/a/runs/copy.json")).inputs) == ["results/a/model/weights"]
 
 
@@ -185,15 +186,6 @@ def test_a_file_that_the_settings_name_counts_by_its_content(toys: Toys) -> None
     assert read_run(Path("results/a/runs/train/model.json")).files.keys() == {"prior"}
 
 
-def test_a_file_of_the_user_that_changes_meanwhile_stops_the_job(toys: Toys) -> None:
-    Path("prior.txt").write_text("one")
-    toys.meanwhile = lambda: Path("prior.txt").write_text("another")
-    with pytest.raises(UserError, match=r"the file changed while .* ran \(prior\.txt\)"):
-        toys.run(0.5)
-    assert not list(Path("results/result_cache").glob("*"))
-    assert not Path("results/a/runs/train/model.json").exists()
-
-
 def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two folders with files of the same names must not be exchanged."""
     monkeypatch.chdir(tmp_path)
@@ -227,9 +219,12 @@ def test_other_threads_train_again_and_diff_says_so(toys: Toys, monkeypatch: pyt
     assert "  threads 1 -> 2" in why.compare_experiments(one, two)
 
 
-def test_an_input_that_changes_while_a_stage_runs_is_no_result(toys: Toys) -> None:
-    toys.meanwhile = lambda: Path("data.txt").write_text("other")
-    with pytest.raises(UserError, match=r"the file changed while vocabulary ran \(data.txt\)"):
+@pytest.mark.parametrize("changed", ["data.txt", "prior.txt"])
+def test_a_file_that_changes_while_a_stage_reads_it_is_no_result(toys: Toys, changed: str) -> None:
+    """An input, and a file that the settings name."""
+    Path("prior.txt").write_text("one")
+    toys.meanwhile = lambda: Path(changed).write_text("other")
+    with pytest.raises(UserError, match=rf"the file changed while vocabulary ran \({changed}\)"):
         toys.run(0.5)
     assert not Path("results/result_cache").exists()
     assert not Path("results/a/runs/train/model.json").exists()
@@ -354,6 +349,15 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
     causes = ["read weights: another content (train/model)", "  rate 0.5 -> 0.25", "the files differ"]
     assert why.compare(*copies) == causes
     assert why.compare(copies[0], copies[0]) == ["the files are the same, byte for byte"]
+    assert "the files differ" not in why.compare(copies[0], Path("results/a/model"))
+    both = [Path(f"results/{name}/out/both") for name in "ab"]
+    for target in both:  # Two inputs of one name.
+        read = {part: target.parents[1] / part / "file" for part in "xy"}
+        for part, path in read.items():
+            path.parent.mkdir()
+            path.write_text(part)
+        run_stage(toys.copy, log=target.parents[1] / "logs/both.log", read=read, target=target)
+    assert why.compare(*both) == ["the files are the same, byte for byte"]
 
 
 def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, printed: Printed) -> None:

@@ -52,7 +52,7 @@ rerankings:
   reranked: {decoding: beam, retriever: paper, weighing: {grid_steps: 2}}
   oracle: {decoding: beam, by: oracle}
 metrics: {caption: [cider], bootstrap_samples: 20}
-figures: {formats: [png], examples: 2, attention_images: 1, failures: 1}
+figures: {formats: [png], examples: 2}
 run:
   captioners: [attention]
   decodings: [beam]

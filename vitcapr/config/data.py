@@ -129,9 +129,7 @@ class Flickr8kConfig(PhotographsConfig):
     text: Annotated[UserPath, DATA] = ""
     """Path of the folder Flickr8k_text (official captions and splits), or of Kaggle's captions.txt."""
     splits: Literal["official", "random"] = "official"
-    """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
-    seed: int = Field(0, ge=0, lt=2**32)
-    """Seed of the random split."""
+    """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: as many, by a hash of the name."""
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from super().user_files()
@@ -152,9 +150,8 @@ class Flickr30kConfig(PhotographsConfig):
     """dataset_flickr30k.json, used only for its splits; needed if neither images nor text define splits."""
     splits: Literal["karpathy", "paper", "random", "whole"] = "karpathy"
     """karpathy: 29,000 / 1,014 / 1,000 from the files or the lists; paper: the same with one caption per image (the
-    BLIP-2 report); random: the same sizes, drawn with seed; whole: all images in the test split, one caption each."""
-    seed: int = Field(0, ge=0, lt=2**32)
-    """Seed of the random split."""
+    BLIP-2 report); random: the same sizes, by a hash of the name; whole: all images in the test split, one caption
+    each."""
 
 
 class CocoConfig(PhotographsConfig):

@@ -133,15 +133,11 @@ class FiguresConfig(Section):
     reranking, failures of retrieval, and the query of models side by side. Random ones follow."""
     examples_words: Distinct = []
     """Words or phrases: images and captions of the data set that hold any of them come next."""
-    attention_images: int = Field(2, ge=1)
-    """Images whose attention is drawn."""
     attention_first: Distinct = []
-    """Images whose attention is drawn first, by id or file name. Random images follow up to ``attention_images``."""
+    """Images whose attention is drawn first, by id or file name. Random images follow up to two."""
     attention_words: Distinct = []
     """Words whose attention is drawn, where a caption holds any of them; empty: every word. There are as many further
     images as words, so that each word has an image, if any caption holds it."""
-    failures: int = Field(6, ge=1)
-    """Number of images, and number of captions, drawn with a wrong first match."""
 
     def examples_of(self, count: int) -> dict[str, Any]:
         """Return the arguments of :class:`vitcapr.report.figures.examples.Choice` for ``count`` examples."""
@@ -150,7 +146,7 @@ class FiguresConfig(Section):
     @property
     def attended(self) -> dict[str, Any]:
         """The same for the images whose attention is drawn."""
-        count = max(self.attention_images, len(self.attention_first) + len(self.attention_words))
+        count = max(2, len(self.attention_first) + len(self.attention_words))
         return {"count": count, "images": self.attention_first, "words": self.attention_words}
 
 

@@ -112,13 +112,13 @@ def unpacked_picture(folder: Path, digest: str) -> Path:
     return folder / PICTURES / digest[:2] / digest
 
 
-def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, seed: int) -> Listing:
+def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str) -> Listing:
     """Return Flickr8k with its English and its human Chinese captions (Flickr8k-CN).
 
     English comes before Chinese, each in the order of its file. The official test photographs are set apart.
     """
     with ImageSource(images) as source:
-        listing = list_images(source, source.files(), text=str(text), splits=splits, seed=seed)
+        listing = list_images(source, source.files(), text=str(text), splits=splits)
     translated, rejected = read_chinese(chinese)
     columns = [listing.captions.assign(language="en"), caption_columns(translated, listing.images)]
     captions = pd.concat(columns, ignore_index=True)

@@ -38,7 +38,7 @@ _COLUMNS = Columns(
 
 
 def list_images(
-    source: ImageSource, files: Sequence[str], *, text: str | None, splits: Splits, lists: str | None, seed: int
+    source: ImageSource, files: Sequence[str], *, text: str | None, splits: Splits, lists: str | None
 ) -> Listing:
     """Return the listing of the Parquet release, or of a caption file.
 
@@ -49,7 +49,7 @@ def list_images(
         text: ``dataset_flickr30k.json`` of Karpathy, ``results_20130124.token`` or Kaggle's ``results.csv``; None: the
             Parquet files hold the captions, and the pictures stay in them.
         lists: ``dataset_flickr30k.json``, where the splits are to come from it.
-        splits, seed: see :func:`with_splits`.
+        splits: see :func:`with_splits`.
     """
     where = Path(text) if text else source.root
     if text:
@@ -72,7 +72,7 @@ def list_images(
     if text:
         paths = pictures_by_name(files)
         images = [ListedImage(name, paths.get(name), "none") for name in sorted(paths.keys() | given.keys())]
-    return Listing.from_records(*with_splits(images, captions, given, splits, seed, where), rejected)
+    return Listing.from_records(*with_splits(images, captions, given, splits, where), rejected)
 
 
 def with_splits(
@@ -80,7 +80,6 @@ def with_splits(
     captions: Sequence[ListedCaption],
     given: Mapping[str, str],
     splits: Splits,
-    seed: int,
     where: Path,
 ) -> tuple[Sequence[ListedImage], Sequence[ListedCaption]]:
     """Return every image in its split, and the captions that count.
@@ -100,7 +99,7 @@ def with_splits(
     elif splits == "random":
         captioned = {caption.image_id for caption in captions}
         names = [image.image_id for image in images if image.image_id in captioned]
-        split_of = random_splits(names, seed, SIZES)
+        split_of = random_splits(names, SIZES)
     elif not given:
         raise UserError(
             "data.flickr30k.splits: nothing here names the splits",

@@ -33,7 +33,7 @@ _EXPECTED_TEXT = "the folder Flickr8k_text or Kaggle's captions.txt"
 EXPECTED = "name the folder Flicker8k_Dataset or Flickr8k_Dataset.zip"
 
 
-def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str, seed: int) -> Listing:
+def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str) -> Listing:
     """Return the listing of the data set, in the order of the image file names.
 
     An image's id is its file name, as in the corpus; a caption's id is that name, ``#`` and its number.
@@ -43,7 +43,6 @@ def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str,
         text: the official folder, a folder with Kaggle's ``captions.txt``, or either captions file itself, with the
             split lists in its folder.
         splits: ``official``, or ``random`` for :func:`random_splits` of the images that have captions.
-        seed: of the random split.
     """
     if not text:
         raise UserError("data.flickr8k.text is not set", remedy="see config/README.md for what it should name")
@@ -54,7 +53,7 @@ def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str,
         split_of = _official_splits(file.parent)
     else:
         captioned = {caption.image_id for caption in captions}
-        split_of = random_splits([name for name in paths if name in captioned], seed, SIZES)
+        split_of = random_splits([name for name in paths if name in captioned], SIZES)
     names = sorted(paths.keys() | split_of.keys())
     images = [ListedImage(name, paths.get(name), split_of.get(name, "none")) for name in names]
     return Listing.from_records(images, captions, rejected)

@@ -90,15 +90,15 @@ def splits_in(names: Iterable[str], key: str) -> tuple[dict[str, str], str]:
     return {}, examples and f"all names have one split ({examples}), so the splits are not by name"
 
 
-def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) -> dict[str, str]:
+def random_splits(names: Iterable[str], sizes: tuple[int, int, int]) -> dict[str, str]:
     """Return the split of each image; validation and test take at most an eighth of the images each.
 
-    Images are ranked by a hash of seed and name, so that losing one image moves at most one other across each border.
+    Images are ranked by a hash of the name, so that losing one image moves at most one other across each border.
 
     Args:
         sizes: greatest numbers of images for train, validation and test; what is left over is in no split.
     """
-    ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
+    ranked = sorted(names, key=lambda name: hashlib.sha256(f"0:{name}".encode()).digest())
     validation, test = (min(size, len(ranked) // 8) for size in sizes[1:])
     train = min(sizes[0], len(ranked) - validation - test)
     order = ["train"] * train + ["validation"] * validation + ["test"] * test

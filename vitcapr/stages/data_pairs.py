@@ -38,7 +38,7 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.Pair
     pairs, flickr8k = settings.pairs, settings.flickr8k
     if pairs.source == "flickr8k":
         image_root, text, chinese = map(find_data, (flickr8k.images, flickr8k.text, pairs.chinese))
-        listing = pairs_of_flickr8k(image_root, text, chinese, splits=flickr8k.splits, seed=flickr8k.seed)
+        listing = pairs_of_flickr8k(image_root, text, chinese, splits=flickr8k.splits)
     else:
         listing, image_root = list_table(
             table := find_data(pairs.table),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import vitcapr
-from tests.browser import requested, running, size, until
+from tests.browser import darkness, requested, running, size, until
 from vitcapr.data.photographs import open_image
 from vitcapr.extensions.applications.caption_page import HEADERS, CaptionPage, Limits
 from vitcapr.extensions.applications.commands.serve import PageServer
@@ -52,19 +52,6 @@ def upload(page: Any, path: Path) -> None:
     page.find_element("css selector", "#file").send_keys(str(path.resolve()))
 
 
-def darkness(page: Any) -> list[int]:
-    """How dark the picture is made in the middle of each of the 2 x 2 patches."""
-    script = """
-        const canvas = document.querySelector("#picture canvas"), { width, height } = canvas;
-        const copy = Object.assign(document.createElement("canvas"), { width, height });
-        const brush = copy.getContext("2d", { willReadFrequently: true });
-        brush.drawImage(canvas, 0, 0);
-        return [0, 1].flatMap((y) => [0, 1].map((x) =>
-            brush.getImageData((x + 0.5) * width / 2, (y + 0.5) * height / 2, 1, 1).data[3]));
-    """
-    return list(page.execute_script(script))
-
-
 @pytest.fixture
 def calm(driver: Any) -> Iterator[None]:
     """Nothing moves by itself."""
@@ -87,16 +74,17 @@ def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage)
         one["caption"] for one in expected["nearest"]
     ]
     assert len(texts(page, "#others li")) == 1
-    assert not any(darkness(page))
+    assert not any(darkness(page, "#picture canvas", 2, 2))
     assert not page.find_element("css selector", ".play").is_displayed()
     assert len(page.find_elements("css selector", "#nearest img")) == len(expected["nearest"])
     ActionChains(page).move_to_element(words[1]).perform()
-    until(page, lambda: any(darkness(page)))
+    until(page, lambda: any(darkness(page, "#picture canvas", 2, 2)))
     assert words[1].text in page.find_element("css selector", "#hint").text
     weights = [weight for row in expected["words"][1]["attention"] for weight in row]
-    assert darkness(page).index(min(darkness(page))) == weights.index(max(weights))
+    dark = darkness(page, "#picture canvas", 2, 2)
+    assert dark.index(min(dark)) == weights.index(max(weights))
     ActionChains(page).move_to_element(page.find_element("css selector", "h1")).perform()
-    until(page, lambda: not any(darkness(page)))
+    until(page, lambda: not any(darkness(page, "#picture canvas", 2, 2)))
     size(page, NARROW)
     assert page.execute_script("return document.documentElement.scrollWidth") <= NARROW[0]
     assert [entry["message"] for entry in page.get_log("browser")] == []

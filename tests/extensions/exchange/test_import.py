@@ -436,5 +436,8 @@ def test_content_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "'cls' and photographs belong together, by 60 rows" in done.stderr
     with pytest.raises(UserError, match="they fit shifted by one"):
         imported(tmp_path / "wrong.npz", "--data", written)
-    with open_features(imported(tmp_path / "wrong.npz", "--data", written, "--without-content-check")) as store:
+    sealed = imported(tmp_path / "wrong.npz", "--data", written, "--without-content-check")
+    with open_features(sealed) as store:
         assert store.attributes["imported"]["content_check"] is False
+    with pytest.raises(UserError, match="they fit shifted by one"):
+        run_features("audit", sealed, "--data", written)

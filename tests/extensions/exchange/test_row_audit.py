@@ -99,6 +99,7 @@ IMAGE_FAULTS: dict[str, tuple[Callable[[Experiment, Arrays], Arrays], str]] = {
     ),
     "resize": (lambda e, _: of_checkpoint(e, tiny_vit(), resample=3), "resized with bicubic interpolation"),
     "mean": (lambda e, _: of_checkpoint(e, tiny_vit(), image_mean=[0.5] * 3, image_std=[0.5] * 3), "one half as mean"),
+    "scale": (lambda e, _: of_checkpoint(e, tiny_vit(), do_rescale=False), "pixels from 0 to 255"),
     "mirrored": (lambda e, _: arrays_of(e.run("other", mirror=True)), "mirrored"),
     "bgr": (lambda e, _: channels_swapped(e), "BGR instead of RGB"),
     "layer": (lambda e, _: at_layer_one(e), "layer 1"),

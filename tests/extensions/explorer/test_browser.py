@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser import requested, size, until
+from tests.browser import darkness, requested, size, until
 from tests.extensions.explorer.experiment import (
     BEAM,
     HOSTILE,
@@ -83,16 +83,7 @@ class Page:
         self.until(lambda: self.shown == list(ids))
 
     def darkness(self) -> list[int]:
-        """How dark the picture is made in the middle of each patch of the grid."""
-        script = """
-            const canvas = document.querySelector("#image canvas"), { width, height } = canvas;
-            const copy = Object.assign(document.createElement("canvas"), { width, height });
-            const brush = copy.getContext("2d", { willReadFrequently: true });
-            brush.drawImage(canvas, 0, 0);
-            return [0, 1].flatMap((y) => [0, 1, 2].map((x) =>
-                brush.getImageData((x + 0.5) * width / 3, (y + 0.5) * height / 2, 1, 1).data[3]));
-        """
-        return list(self.run(script))
+        return darkness(self.driver, "#image canvas", 2, 3)
 
 
 @pytest.fixture(scope="module")

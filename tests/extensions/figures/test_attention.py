@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from matplotlib.figure import Figure
 from matplotlib.image import BboxImage
 from PIL import Image
 
@@ -113,11 +114,11 @@ def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
 
     def spy(image, words, weights, note):
         drawn.append((words, weights.shape, note))
-        return attended_words(image, words, weights, note)
+        return attended_words(image, words, weights, note) if len(words) == 2 else Figure()  # One tells all.
 
     monkeypatch.setattr("vitcapr.report.figures.attention.attended_words", spy)
     # i6 is an image of training. The first two named have word1 alone; i5 has word12, and no caption has another word.
-    chosen = {"attention_images": 7, "attention_first": ["i3.png", "i0", "i6"], "attention_words": ["word12", "word1"]}
+    chosen = {"attention_first": ["i3.png", "i0", "i6", "i5", "i1"], "attention_words": ["word12", "word1"]}
     names = [f"attention-{number}" for number in range(1, 8)]  # The split has 6 images.
     log = draw(draw_attention, *names, settings={"figures": chosen}, **attended)
     assert [line.split(": ")[0].split()[-1] for line in log.splitlines() if "image i" in line][:3] == ["i3", "i0", "i5"]

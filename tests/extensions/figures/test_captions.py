@@ -147,6 +147,7 @@ def test_named_images_and_such_with_words_come_first(draw, dataset, tmp_path, mo
 
     def spy(examples, note):
         notes.append((note, [example.reference for example in examples]))
+        assert all(example.captions["beam"][0].text == "word0" for example in examples)
         return caption_sheet(examples, note)
 
     monkeypatch.setattr("vitcapr.extensions.figures.caption_sheets.caption_sheet", spy)

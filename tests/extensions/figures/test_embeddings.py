@@ -75,3 +75,11 @@ def test_one_image_has_no_wrong_pair_and_two_are_enough(draw, tmp_path, ids):
     embedded = embeddings_of(angles(*degrees), angles(*degrees), range(len(ids)))
     write_embeddings(tmp_path / "embeddings.npz", embedded)
     draw(draw_embeddings, "tsne", "cosines", retriever="bag", embeddings=tmp_path / "embeddings.npz", manifest=manifest)
+
+
+def test_spaces_beside_one_another_share_a_legend():
+    flat = np.zeros((4, 3), np.float32)
+    flat[:, 0] = [-2, -1, 1, 2]
+    figure = embeddings.spaces(dict.fromkeys("abcd", embeddings_of(flat[:2], flat, [0, 0, 1, 1])))
+    assert [axes.axison for axes in figure.axes] == [True] * 4 + [False] * 2
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["2 images", "4 captions"]

@@ -63,9 +63,6 @@ def test_nothing_overlaps_or_leaves_the_page(size):
     check_layout(text_to_image(failures, "a title " * 20, *shows), slack=1)
 
 
-SETTINGS = {"figures": {"failures": 2}}
-
-
 @pytest.fixture
 def retrieved(dataset, tmp_path):
     """The toy's manifest, and random embeddings and ranks of its six test images, by the names of parameters."""
@@ -79,8 +76,9 @@ def retrieved(dataset, tmp_path):
     return {"embeddings": tmp_path / "embeddings.npz", "manifest": dataset, "retriever": "bag"}
 
 
-def test_failures(draw, retrieved, tmp_path):
-    values = {**retrieved, "ranks": tmp_path / "ranks.npz", "split": "test", "settings": SETTINGS}
+def test_failures(draw, retrieved, tmp_path, monkeypatch):
+    monkeypatch.setattr("vitcapr.extensions.figures.stages.draw_retrieved._FAILURES", 2)
+    values = {**retrieved, "ranks": tmp_path / "ranks.npz", "split": "test"}
     log = draw(draw_retrieved, "image_to_text", "text_to_image", **values)
     assert "bag: 3 of 6 images retrieve a wrong caption (✗) first; 2 of these, drawn at random" in log
     assert "6 of 6 captions retrieve a wrong image" in log
@@ -91,9 +89,10 @@ def test_another_split_or_data_set_is_a_mistake(draw, retrieved, tmp_path):
     with pytest.raises(UserError, match="not embeddings of the split train"):
         draw(draw_retrieved, split="train", **values)
     content = dict(np.load(tmp_path / "embeddings.npz"))
-    np.savez(tmp_path / "embeddings.npz", **{**content, "caption_row": content["caption_row"] + 1})
-    with pytest.raises(UserError, match="embeddings of another data set"):
-        draw(draw_retrieved, split="test", **values)
+    for shift in (1, 2):  # The last caption has row 6.
+        np.savez(tmp_path / "embeddings.npz", **{**content, "caption_row": content["caption_row"] + shift})
+        with pytest.raises(UserError, match="embeddings of another data set"):
+            draw(draw_retrieved, split="test", **values)
 
 
 def test_ranks_of_other_embeddings_are_a_mistake(draw, retrieved, tmp_path):

@@ -24,6 +24,7 @@ def test_shares_of_captions_by_length_and_split():
     train, test = figure.axes[0].get_lines()
     assert train.get_ydata().tolist() == [0, 0, 0.5, 0.25, 0, 0.25]
     assert test.get_ydata().tolist() == [0, 1]
+    assert figure.axes[0].yaxis.get_major_formatter().format_pct(0.5, 1) == "50%"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "train: 4 captions, mean 3.0, longest 5",
         "test: 1 captions, mean 1.0, longest 1",

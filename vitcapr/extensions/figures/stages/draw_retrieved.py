@@ -5,6 +5,9 @@ from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
+_FAILURES = 6
+"""Images, and captions, drawn with a wrong first match."""
+
 
 @stage()
 def draw_retrieved(
@@ -25,7 +28,7 @@ def draw_retrieved(
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.figures.style import save_pictures
 
-    data, choice = read_manifest(manifest), Choice(**settings.figures.examples_of(settings.figures.failures))
+    data, choice = read_manifest(manifest), Choice(**settings.figures.examples_of(_FAILURES))
     embedded = read_embeddings(embeddings, data, split)
     with open_images(data) as read:
         drawn = draw_failures(data, embedded, RankFile.read(ranks, embedded).ranks, choice, read, report, retriever)
