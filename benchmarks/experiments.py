@@ -5,10 +5,9 @@
 RESULTS are the folders of an experiment's results, one for each seed. A cell of several seeds is their mean and
 standard deviation; one of a single seed has its 95 % interval.
 
-A table names its experiment and its fingerprint: a digest of the keys that the experiment sets, and of the code of the
-stages that make scores, as far as it counts. So a key that no experiment sets can be added or removed; whoever changes
-a default writes the old value into the experiments that rely on it. tests/test_benchmarks.py fails for a table whose
-fingerprint is not that of today, unless its ``note`` says why.
+A table names its experiment and the fingerprint of it: of its configuration, and of the code of the stages that make
+scores, as far as it counts. tests/test_benchmarks.py fails for a table whose fingerprint is not that of today, unless
+its ``note`` says why.
 """
 
 import fnmatch
@@ -42,10 +41,9 @@ _SHOW = """
 import sys
 from pathlib import Path
 from vitcapr.experiment.experiment import read_config
-from vitcapr.files import canonical_json
-print(canonical_json(read_config(Path(sys.argv[1])).model_dump(mode="json", exclude_unset=True)))
+print(read_config(Path(sys.argv[1])).model_dump_json())
 """
-"""Prints the keys that an experiment sets; the parts of an extension are those in the working folder of the process."""
+"""Prints a configuration in full; the parts of an extension are those in the working folder of the process."""
 TABLES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "ideas retrieval": (
         "experiments/ideas/flickr8k.yaml",
@@ -147,7 +145,7 @@ PRINTED: dict[str, dict[str, list[float | None]]] = {
 
 
 def fingerprint(experiment: str) -> str:
-    """Return a digest of the set keys, of the parts beside the experiment, and of the code that makes scores."""
+    """Return a digest of the configuration, of the parts beside it, and of the code of the stages that make scores."""
     path = results.ROOT / experiment
     parts = {file.name: sha256_file(file) for file in sorted(path.parent.glob("*/*.py"))} if _has_parts(path) else {}
     with TemporaryDirectory() as study:
