@@ -5,7 +5,7 @@ beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -181,11 +181,11 @@ def read_runs(experiment: Path, quiet: bool = False) -> list[Run]:
     return runs
 
 
-def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
-    """Return the facts of files by path: the parameter that named each, its digest and its size in bytes."""
+def file_facts(files: Mapping[str, list[Path]], digest: Callable[[Path], str] = sha256_file) -> Files:
+    """Return the facts of the files of each parameter, by path."""
     named = {path: name for name, paths in files.items() for path in paths}
     return {
-        path.as_posix(): {"option": name, "sha256": sha256_file(path), "size": path.stat().st_size}
+        path.as_posix(): {"option": name, "sha256": digest(path), "size": path.stat().st_size}
         for path, name in sorted(named.items())
     }
 
