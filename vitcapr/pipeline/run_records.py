@@ -151,7 +151,7 @@ def find_experiment_folder(path: str) -> str | None:
 
 
 def read_run(path: Path) -> Run:
-    """Read a record; a UserError if it is missing, of another format, damaged, or of several experiments."""
+    """Read a record; a UserError if it is missing, damaged, of another format, or names outputs elsewhere."""
     from vitcapr.formats.records import read_format, reading
 
     what, remedy = "the record of a run", "delete it, and run its job"
@@ -199,7 +199,7 @@ def find_writers(inputs: Files) -> dict[str, Run]:
 
 
 def check_as_written(inputs: Files, writers: Mapping[str, Run]) -> None:
-    """Check that inputs are unchanged since their jobs wrote them. A file without a record passes."""
+    """Check that inputs are as their jobs wrote them. A file without a record passes."""
     for path, run in writers.items():
         if run.outputs[path]["sha256"] != inputs[path]["sha256"]:
             remedy = f"snakemake --forcerun {path} makes it again; to keep your change, delete {run.path}"
