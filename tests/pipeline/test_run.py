@@ -28,10 +28,10 @@ from vitcapr.files import canonical_json
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline import owner
 from vitcapr.pipeline.fingerprint import fingerprint
-from vitcapr.pipeline.run import Job, read_by_name, run_stage
+from vitcapr.pipeline.run import Job, run_stage
 from vitcapr.pipeline.run import threads as own_threads
-from vitcapr.pipeline.run_records import file_facts, read_run
-from vitcapr.pipeline.stage import In, Out, Role, stage
+from vitcapr.pipeline.run_records import read_run
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 MODULE = "vitcapr.stages.vocabulary"
@@ -210,7 +210,7 @@ def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: py
 
     def key(read: dict[str, Path], listed: list[Path]) -> str:
         job = Job(join, {"read": read, "listed": listed, "target": Path("c")})
-        return str(read_by_name(job, file_facts(job.files(Role.INPUT))))
+        return job.result_key({}, job.inputs(), 1)
 
     a, b = paths
     calls = [({"x": a, "y": b}, [a, b]), ({"x": b, "y": a}, [a, b]), ({"x": a, "y": b}, [b, a]), ({"x": a}, [a, b])]

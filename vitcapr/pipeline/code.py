@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,13 +107,11 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
     """
     import grimp
 
-    read = partial(
-        grimp.build_graph, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
-    )
+    how: dict[str, Any] = {"include_external_packages": True, "exclude_type_checking_imports": True, "cache_dir": None}
     try:
         # Its code in Rust panics at Ctrl-C, which the main thread alone gets: the graph is built in another.
         with ThreadPoolExecutor(1) as pool:
-            graph = pool.submit(read, *packages).result()
+            graph = pool.submit(grimp.build_graph, *packages, **how).result()
     except grimp.exceptions.SourceSyntaxError as error:
         raise UserError("the file is not Python", where=f"{error.filename}, line {error.lineno}") from error
     for imported in graph.find_modules_directly_imported_by(PACKAGE):

@@ -23,13 +23,13 @@ from typing import Any
 
 from vitcapr.data.digests import FileDigests
 from vitcapr.errors import Preempted, UserError
-from vitcapr.files import remove_remains, write_json
+from vitcapr.files import canonical_json, remove_remains, sha256_bytes, write_json
 from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline import run_records as records
 from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.fingerprint import fingerprint, user_files
 from vitcapr.pipeline.owner import owned
-from vitcapr.pipeline.result_cache import cache_key, open_result_cache
+from vitcapr.pipeline.result_cache import open_result_cache
 from vitcapr.pipeline.slurm import requeue
 from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
@@ -81,6 +81,30 @@ class Job:
         """Return the facts of the input files as they are now, by path."""
         return records.file_facts(self.files(Role.INPUT), self.digests.of)
 
+    def result_key(self, made_of: Mapping[str, Any], inputs: records.Files, threads: int) -> str:
+        """Return the key of the result in the cache: 32 hexadecimal digits.
+
+        Beside the fingerprint, ``made_of``, the names, order and content of inputs count, without their paths.
+        """
+
+        def content(value: Any, parameter: Parameter) -> Any:
+            if isinstance(value, dict):
+                return [[name, content(each, parameter)] for name, each in value.items()]
+            files = [path for path in parameter.paths(value) if path.as_posix() in inputs]
+            return [[path.name, inputs[path.as_posix()]["sha256"]] for path in files]
+
+        read = [[each.name, content(self.values[each.name], each)] for each in self.stage.of_role(Role.INPUT)]
+        counted = {"stage": self.stage.name, **made_of, "inputs": read, "threads": threads}
+        return sha256_bytes(canonical_json(counted).encode())[:32]
+
+    def targets(self) -> dict[str, Path]:
+        """Return the outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
+        return {
+            f"{parameter.name}/{path.name}" if parameter.files else parameter.name: path
+            for parameter in self.stage.of_role(Role.OUTPUT)
+            for path in parameter.paths(self.values[parameter.name])
+        }
+
     def say(self, line: str) -> None:
         """Report a line to the terminal and the log."""
         with Reporter(self.log) as report:
@@ -106,9 +130,8 @@ class Job:
     def _call(self) -> None:
         # With several processes, only process rank 0 reports.
         with Reporter(self.log) if is_first_process() else Reporter(stream=io.StringIO()) as report:
-            passed: dict[str, Any] = {}
-            for parameter in self.stage.of_role(Role.GIVEN):
-                passed[parameter.name] = report if parameter.type is Reporter else self.code
+            given = self.stage.of_role(Role.GIVEN)
+            passed = {each.name: report if each.type is Reporter else self.code for each in given}
             self.stage(**self.values, **passed)
 
 
@@ -150,14 +173,9 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
 
 
 class _Task:
-    """A job of an experiment as it is before its stage runs: files may change during hours of work.
+    """A job of an experiment with its record, as it is before its stage runs: files may change during hours of work.
 
-    Attributes:
-        record: the path of its run record.
-        own_files: the files of the user that it reads, by their keys in the settings.
-        facts: the fields of the record that decide the result.
-        key: of the result in the cache.
-        cache: None for a stage whose results are not cached.
+    ``facts`` are the fields of the record that decide the result, ``own_files`` the files of the user that it reads.
     """
 
     def __init__(self, job: Job, record: Path, inputs: records.Files) -> None:
@@ -174,8 +192,8 @@ class _Task:
             "names": {name: names for name, names in read.items() if names},
             "inputs": inputs,
         }
-        counted = {"stage": stage.name, **made_of, "inputs": read_by_name(job, inputs), "threads": threads()}
-        self.key, self.cache = cache_key(counted), open_result_cache(self.results) if stage.cached else None
+        self.key = job.result_key(made_of, inputs, threads())
+        self.cache = open_result_cache(self.results) if stage.cached else None
 
     def _fingerprint(self) -> dict[str, Any]:
         return fingerprint(self.job.stage, self.job.values.get("settings"), self.job.plain, self.results)
@@ -198,7 +216,7 @@ class _Task:
         if entry is None:
             return None
         started, made = _now(), dict(entry.run)
-        entry.restore(find_targets(self.job))
+        entry.restore(self.job.targets())
         self.job.say(f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
         return made, started
 
@@ -218,7 +236,7 @@ class _Task:
     def write_record(self, made: Mapping[str, Any], restored: str | None) -> None:
         """Store a new result in the cache, and write the run record."""
         job, cache = self.job, self.cache
-        targets = {name: path for name, path in find_targets(job).items() if path.is_file()}
+        targets = {name: path for name, path in job.targets().items() if path.is_file()}
         if cache is not None and restored is None:
             try:
                 cache.store(self.key, targets, made)
@@ -251,27 +269,6 @@ def _remove_unfinished(job: Job) -> None:
     for parameter in job.stage.of_role(Role.OUTPUT):
         if parameter.files and (folder := job.values[parameter.name]) is not None:
             shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
-
-
-def find_targets(job: Job) -> dict[str, Path]:
-    """Return the outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
-    return {
-        f"{parameter.name}/{path.name}" if parameter.files else parameter.name: path
-        for parameter in job.stage.of_role(Role.OUTPUT)
-        for path in parameter.paths(job.values[parameter.name])
-    }
-
-
-def read_by_name(job: Job, inputs: records.Files) -> list[Any]:
-    """Return the inputs as they count for the result cache: names, order and content, without paths."""
-
-    def content(value: Any, parameter: Parameter) -> Any:
-        if isinstance(value, dict):
-            return [[name, content(each, parameter)] for name, each in value.items()]
-        files = [path for path in parameter.paths(value) if path.as_posix() in inputs]
-        return [[path.name, inputs[path.as_posix()]["sha256"]] for path in files]
-
-    return [[each.name, content(job.values[each.name], each)] for each in job.stage.of_role(Role.INPUT)]
 
 
 def measure(seconds: float) -> dict[str, Any]:

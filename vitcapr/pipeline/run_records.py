@@ -151,7 +151,7 @@ def find_experiment_folder(path: str) -> str | None:
 
 
 def read_run(path: Path) -> Run:
-    """Read a record; a UserError if it is missing, damaged, of another format, or names outputs elsewhere."""
+    """Read a record; a UserError if it is missing, damaged, of another format, or not of one experiment."""
     from vitcapr.formats.records import read_format, reading
 
     what, remedy = "the record of a run", "delete it, and run its job"

@@ -147,8 +147,7 @@ class Stage:
     @property
     def settings(self) -> type[StageSettings] | None:
         """The class of its settings."""
-        marked = self.of_role(Role.SETTINGS)
-        return marked[0].type if marked else None
+        return next((each.type for each in self.of_role(Role.SETTINGS)), None)
 
     @property
     def options(self) -> dict[str, Parameter]:
