@@ -275,7 +275,11 @@ def run_entries(config: Any, section: str) -> dict[str, Any]:
 
 
 def _from_settings(name: str) -> list[Any]:
-    """Return the objects of this name in the modules ``settings`` of extensions, which have to be importable."""
+    """Return the objects of this name in the modules ``settings`` of extensions.
+
+    Raises:
+        UserError: such a module cannot be imported.
+    """
     modules = []
     for package, folder in extensions().items():
         file = folder / "settings.py"
@@ -292,6 +296,9 @@ def check_reads(path: Path, what: str) -> None:
     """Check that a module of an extension names no file of the study, or of its folder, that does not count.
 
     Data with the name of the module count: ``NAME.txt`` beside ``NAME.py``, and the files in the folder ``NAME``.
+
+    Raises:
+        UserError: the module names such a file.
     """
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     passed = {id(each) for node in nodes if isinstance(node, ast.Call) for each in node.args}

@@ -193,7 +193,7 @@ class Reporter:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """Write the reason of a failure to the log; the program ends here if it goes nowhere else."""
+        """Write the reason of a failure to the log. If a UserError is shown nowhere else, the program ends here."""
         if error is not None:
             self.line(f"ended: {str(error) or type(error).__name__}", to_terminal=False)
         self.close()

@@ -1,6 +1,8 @@
 """The code of a job: what moves its hash, what does not, and which files and libraries it names."""
 
+import os
 import signal
+import threading
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,7 +16,6 @@ from vitcapr.pipeline.code import (
     NOT_INSTALLED,
     code_hash,
     digests,
-    interrupt_later,
     job_code,
     module_code,
     release,
@@ -184,13 +185,18 @@ def test_what_cannot_change_a_result_is_imported_and_not_hashed() -> None:
         assert len(list(code_changes(code, {**code, **change}))) == 1
 
 
-def test_an_interrupt_waits_for_the_graph_of_imports() -> None:
+def test_an_interrupt_waits_for_the_graph_of_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = threading.Event()
+
+    def build_graph(*_: str, **_options: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        built.set()
+
+    monkeypatch.setattr(grimp, "build_graph", build_graph)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # A job in the background ignores the signal.
     try:
-        with pytest.raises(KeyboardInterrupt), interrupt_later():
-            signal.raise_signal(signal.SIGINT)
-            reached = True
-        assert reached
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with pytest.raises(KeyboardInterrupt):
+            hashing._import_graph(("of no other test",))
+        assert built.wait(5)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, cast
 
+import psutil
 import pytest
 
 from tests.checkpoints import snapshot
@@ -28,10 +29,10 @@ from vitcapr.files import canonical_json
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline import owner
 from vitcapr.pipeline.fingerprint import fingerprint
-from vitcapr.pipeline.run import Job, _peak_memory, read_by_name, run_stage
+from vitcapr.pipeline.run import Job, run_stage
 from vitcapr.pipeline.run import threads as own_threads
-from vitcapr.pipeline.run_records import file_facts, read_run
-from vitcapr.pipeline.stage import In, Out, Role, stage
+from vitcapr.pipeline.run_records import read_run
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 MODULE = "vitcapr.stages.vocabulary"
@@ -149,7 +150,7 @@ def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
     assert list(run.outputs) == ["results/a/model/weights"]
     assert run.code["vitcapr/stages/vocabulary.py"]
     assert {"user", "host", "seconds", "python"} <= run.made.keys()
-    assert run.made["peak_memory_mb"] > 0.9 * _peak_memory(0) / 1024
+    assert run.made["peak_memory_mb"] > psutil.Process().memory_info().rss / 2**21
     assert list(read_run(Path("results/a/runs/copy.json")).inputs) == ["results/a/model/weights"]
 
 
@@ -202,7 +203,7 @@ def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: py
 
     def key(read: dict[str, Path], listed: list[Path]) -> str:
         job = Job(join, {"read": read, "listed": listed, "target": Path("c")})
-        return str(read_by_name(job, file_facts(job.files(Role.INPUT))))
+        return job.result_key({}, job.inputs(), 1)
 
     a, b = paths
     calls = [({"x": a, "y": b}, [a, b]), ({"x": b, "y": a}, [a, b]), ({"x": a, "y": b}, [b, a]), ({"x": a}, [a, b])]
@@ -475,6 +476,6 @@ def test_gc_follows_no_link_out_of_its_experiment(toys: Toys, printed: Printed, 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process from that of its parent")
 def test_the_peak_memory_of_a_job_is_not_that_of_the_process_that_started_it() -> None:
     held = bytearray(b"1") * 200_000_000
-    code = "from vitcapr.pipeline.run import _peak_memory; print(_peak_memory(10**9))"
+    code = "from vitcapr.pipeline.run import measure; print(measure(0)['peak_memory_mb'])"
     peak = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
-    assert 10_000 < peak < len(held) / 1024
+    assert 10 < peak < len(held) / 2**20

@@ -1,6 +1,6 @@
 """Captions are compared with their references, and embeddings with each other, before they are scored.
 
-Each check returns its verdict, and raises a UserError if the one side belongs to other images.
+Each check returns its verdict, and raises a UserError if one side belongs to other images.
 """
 
 from collections import Counter
@@ -67,7 +67,7 @@ def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[s
 
 
 def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.ndarray) -> str:
-    """Compare each text with its image, and with other images; refuse images that stand once for each caption.
+    """Compare each text with its image, and with other images; a UserError if each image is repeated for its captions.
 
     Args:
         images, texts: (N, E) and (M, E), rows of length 1.

@@ -185,7 +185,7 @@ class TrainedRetriever:
         return self._kept("captions", self._embed_captions)
 
     def _kept(self, name: Part, embed: Callable[[], tuple[np.ndarray, dict[str, Any]]]) -> "IndexPart":
-        """Return the embeddings of the data set, which are stored beside the retriever if that can be written."""
+        """Return the embeddings of the data set. They are stored beside the retriever if its folder is writable."""
         from vitcapr.formats.embeddings import IndexPart, IndexSources, read_part, write_part
 
         fingerprints = tuple(str(read_sealed(path)["fingerprint"]) for path in self.stores)

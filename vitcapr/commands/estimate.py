@@ -128,7 +128,7 @@ def missing_lines(experiment: Experiment) -> list[str]:
 
 
 def obtainable_table(needed: Mapping[str, Sequence[str]]) -> Table:
-    """Return files, where they come from, licence, size, and which of the experiments ask for their names."""
+    """Return the table of files that can be obtained; ``needed`` has the names that each experiment asks for."""
     return Table(
         "",
         ("name in the experiments", "what it is", "where it comes from", "licence", "size", "needed by"),

@@ -112,7 +112,7 @@ def unused(results: Path, files: Mapping[str, list[list[Path]]]) -> Iterator[Unu
 
 
 def _files(records: Records, run: Run) -> Unused:
-    """Return the outputs, checkpoints and record of a job; files without a record may be a person's, and stay."""
+    """Return the outputs, checkpoints and record of a job. A file without a record may be a person's, and stays."""
     outputs = list(records.outputs(run))
     checkpoints = [file for output in outputs for file in (output.parent / CHECKPOINT).rglob("*")]
     files = file_states(p for p in (*outputs, *checkpoints, run.path) if is_inside(p, records.experiment))

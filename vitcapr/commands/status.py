@@ -16,8 +16,8 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import load_experiment
 from vitcapr.experiment.rule import rule_stage
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.result_cache import cache_key, open_result_cache
-from vitcapr.pipeline.run import Job, find_targets, read_by_name
+from vitcapr.pipeline.result_cache import open_result_cache
+from vitcapr.pipeline.run import Job
 from vitcapr.pipeline.run_records import read_runs
 from vitcapr.pipeline.stage import Role
 from vitcapr.progress import print_lines
@@ -140,7 +140,7 @@ class Shortcuts:
             with suppress(UserError):  # Without the checkpoint, nobody knows the store.
                 return _store(planned)
             return ""
-        targets = find_targets(planned)
+        targets = planned.targets()
         self.digests |= {targets[name].as_posix(): digest for name, digest in entry.files.items() if name in targets}
         return RESTORED
 
@@ -149,9 +149,7 @@ class Shortcuts:
         del made_of["names"]
         read = (path for each in planned.stage.of_role(Role.INPUT) for path in each.paths(planned.values[each.name]))
         inputs: Any = {path.as_posix(): {"sha256": digest} for path in read if (digest := self._digest(path))}
-        return cache_key(
-            {"stage": planned.stage.name, **made_of, "inputs": read_by_name(planned, inputs), "threads": job.threads}
-        )
+        return planned.result_key(made_of, inputs, job.threads)
 
     def _digest(self, path: Path) -> str:
         return self.digests.get(path.as_posix()) or (sha256_file(path) if path.is_file() else "")

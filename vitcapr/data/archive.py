@@ -89,7 +89,7 @@ class DamagedMember(Exception):
 
 
 class Archive:
-    """The files below a folder, or in a zip that stays packed."""
+    """The files below ``root``: a folder, or a zip file that stays packed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -97,7 +97,7 @@ _Fields = dict[str, str]
 
 
 def _samples(paths: Iterable[str], cut: Callable[[str, str], tuple[str, str, str]]) -> dict[str, _Fields]:
-    """Group files into samples: the same name up to the dot where ``cut`` cuts it, the first one in WebDataset."""
+    """Group files into samples by their names up to the dot at which ``cut`` cuts: the first dot in WebDataset."""
     samples: dict[str, _Fields] = {}
     for path in paths:
         folder, slash, name = path.rpartition("/")

@@ -85,7 +85,10 @@ def list_table(file: Path, *, images: Path, encoded: bool, unpack_to: Path) -> t
 
 
 def _place(row: Row, encoded: bool, existing: set[str], unpack_to: Path) -> tuple[str, str | None]:
-    """Return the id and the path of the picture of a row, which is unpacked if the row holds it in Base64."""
+    """Return the id and the path of the picture of a row, which is unpacked if the row holds its bytes or its Base64.
+
+    Base64 may be a ``data:`` URL, and broken into lines.
+    """
     image: Any = row.cells.get("image")
     content = image.get("bytes") if isinstance(image, dict) else image
     if isinstance(content, str) and encoded and content:

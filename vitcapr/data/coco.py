@@ -116,7 +116,8 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
 def _one_identity(listed: Mapping[tuple[Path, str], ListedImage], key: str) -> dict[tuple[Path, str], ListedImage]:
     """Give each image of several files one id: that of its file, or its path if ids are local to the files.
 
-    An image in two files has one split.
+    Raises:
+        UserError: an image is in two files, under two names or in two splits.
     """
     first: dict[str, tuple[Path, str]] = {}
     paths: dict[str, str] = {}

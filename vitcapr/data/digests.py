@@ -66,14 +66,15 @@ def content_digest(
 
 
 class FileDigests:
-    """Digests of single files, remembered in a cache of :func:`content_digest` until :meth:`save`."""
+    """Digests of single files, remembered here, and in a cache of :func:`content_digest` by :meth:`save`."""
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(self, cache: Path | None = None) -> None:
         self._cache, self._remembered, self._changed = cache, dict[str, Remembered](), False
 
     def of(self, path: Path) -> str:
-        """Return the sha256 of a file that can be read."""
-        self._remembered = self._remembered or _load(self._cache)
+        """Return the sha256 of a file; an OSError if it cannot be read."""
+        if self._cache is not None and not self._remembered:
+            self._remembered = _load(self._cache)
         # The slash keeps single files apart from a folder of the user's, whose entry lists all its files.
         known = self._remembered.setdefault(f"{path.parent.absolute()}/", {})
         times = _times(path.stat())
@@ -85,7 +86,7 @@ class FileDigests:
 
     def save(self) -> None:
         """Write the cache if it has changed."""
-        if self._changed:
+        if self._cache is not None and self._changed:
             _save(self._cache, _load(self._cache) | self._remembered)
 
 

@@ -152,7 +152,10 @@ def as_rgb(image: Image.Image) -> Image.Image:
 
 
 def _without_metadata(content: bytes) -> bytes:
-    """Return the file with what its pixels, transparency, colours and Exif need; nothing is decompressed."""
+    """Return a PNG or JPEG with no more than its pixels, transparency, colours and Exif need; others unchanged.
+
+    Nothing is decompressed.
+    """
     parts = {_PNG: _png_chunks, _JPEG: _jpeg_segments}
     return next((b"".join(parts[start](content)) for start in parts if content.startswith(start)), content)
 
@@ -171,7 +174,7 @@ def _png_chunks(content: bytes) -> Iterator[bytes]:
 
 
 def _jpeg_segments(content: bytes) -> Iterator[bytes]:
-    """Yield the segments without comments and application data before the first scan, but for Exif and Adobe."""
+    """Yield the segments. Of comments and application data before the first scan, only Exif and Adobe's stay."""
     yield _JPEG
     start = len(_JPEG)
     while start + 4 <= len(content) and content[start] == 0xFF and (kind := content[start + 1]) != _SCAN:

@@ -291,7 +291,11 @@ def open_tokenizer(folder: Path) -> Any:
 
 
 def _add_stated_tokens(tokenizer: Any, folder: Path) -> None:
-    """Let a tokenizer add the first and last token that its configuration states and transformers 5 leaves out."""
+    """Let a tokenizer add the first and last token that its configuration states and transformers 5 leaves out.
+
+    Raises:
+        UserError: the tokenizer cannot be made to add them.
+    """
     path = folder / "tokenizer_config.json"
     stated = read_json(path) if path.is_file() else {}
     if not any(stated.get(f"add_{name}_token") is True for name in ("bos", "eos")):

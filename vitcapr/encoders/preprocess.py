@@ -181,7 +181,7 @@ def read_preprocessing(
 
 
 def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, Any] | None, Path]:
-    """Return the preprocessing that the checkpoint states, in transformers' words, else None; and its file."""
+    """Return the preprocessing that the checkpoint states, in transformers' words, or None, and the file of it."""
     kind, config = image_kind(folder), folder / "config.json"
     path = next((folder / name for name in PROCESSORS if (folder / name).is_file()), None)
     if path is None and kind == "open-clip":

@@ -177,7 +177,11 @@ def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:
 
 
 def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
-    """Yield the arrays that models read and that the stores of their backbones, which have to be there, lack."""
+    """Yield an error for each array that a model reads and that a store lacks or has in a shape that does not fit.
+
+    Raises:
+        UserError: an adopted store does not exist, or a network has fewer patches than are to be stored.
+    """
     config, stored = experiment.config, experiment.features.stored
     for key, backbones, arrays in _readers(experiment):
         for name in backbones:
@@ -308,7 +312,7 @@ def endless_warm_ups(experiment: "Experiment", images: int) -> Iterator[str]:
 
 
 def empty_splits(experiment: "Experiment", sizes: Counter[str]) -> Iterator[UserError]:
-    """Yield the splits that a run needs and that have no image, by the number of images of each split."""
+    """Yield an error for each split that a run needs and that has no image; ``sizes`` counts the images of each."""
     listed = ", ".join(f"{number} {split}" for split, number in sizes.items() if number)
     for split, purpose in experiment.models.split_uses.items():
         if not sizes[split]:

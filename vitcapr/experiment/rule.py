@@ -28,7 +28,11 @@ Wildcards = Any
 
 @dataclass(frozen=True)
 class Stages:
-    """All stages as attributes, for one experiment in the folder of all results: ``stages.decode``."""
+    """All stages of one experiment as attributes: ``stages.decode``.
+
+    Attributes:
+        results: the folder of all results.
+    """
 
     config: ExperimentConfig
     results: Path

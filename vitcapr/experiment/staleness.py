@@ -107,7 +107,7 @@ def recorded_fingerprint(run: Run, stage: Stage) -> dict[str, Any]:
 
 
 def let_records_decide(workflow: Any, results: Path) -> None:
-    """Make Snakemake ask the run records which jobs are stale; digests are cached in the folder of all results.
+    """Make Snakemake ask the run records which jobs are stale. Digests are cached in the folder ``results``.
 
     Snakemake has no interface for that. Three places of Snakemake 9 are replaced for rules that run a stage: the object
     that says whether anything of a job has changed, the oldest time of its outputs, with which the times of its inputs

@@ -217,7 +217,7 @@ def read_coco_references(path: Path) -> tuple[dict[str, list[str]], dict[str, st
 
 
 def _file_names(images: Iterable[_NamedImage], path: Path, known: dict[str, str]) -> dict[str, str]:
-    """Return the file name of each image by its id, with those of other files; no id has two names."""
+    """Return the file name of each image by its id, with the ``known`` ones; a UserError if an id has two names."""
     for image in images:
         if image.file_name and known.setdefault(image.id, image.file_name) != image.file_name:
             what = f"image {image.id} is '{known[image.id]}' and '{image.file_name}'"

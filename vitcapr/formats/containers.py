@@ -85,7 +85,11 @@ def write_table(path: Path, table: "pa.Table") -> None:
 
 
 def check_columns(frame: "pd.DataFrame", schema: "pa.Schema") -> None:
-    """Check that a frame has the columns of the schema alone, without empty cells; a ValueError says which not."""
+    """Check the columns of a frame.
+
+    Raises:
+        ValueError: a column of the schema is missing or has empty cells, or a column is not in the schema.
+    """
     if set(schema.names) != set(frame.columns):
         raise ValueError(f"the columns are {list(frame.columns)}, not {schema.names}")
     for name in schema.names:

@@ -227,7 +227,7 @@ def read_manifest(path: str | Path) -> Manifest:
 
 
 def check_split(split: str) -> None:
-    """Check that a split has one of the names that exist."""
+    """Check the name of a split; a UserError lists the splits if none has this name."""
     if split not in SPLITS:
         raise UserError(f"there is no split '{split}'", remedy=f"the splits are {', '.join(SPLITS)}")
 

@@ -40,7 +40,7 @@ def write_pair_table(path: Path, table: pd.DataFrame) -> None:
 
 
 def read_pair_table(path: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
-    """Return ``caption_id, raw, category`` of the captions of a manifest, which are given in its order."""
+    """Return the columns ``caption_id, raw, category``; ``caption_ids`` are those of the manifest, in its order."""
     with reading(path, "a table of pairs", _REMEDY):
         content = read_parquet(path)
         if not content.schema.equals(PAIRS):

@@ -124,7 +124,7 @@ def store_group(path: Path, sealed: Mapping[str, Any]) -> Path:
 
 
 def check_attributes(attributes: Any) -> None:
-    """Check that attributes are those of a store; else a ValueError."""
+    """Check the attributes of a store; a ValueError says what is wrong with them."""
     _ATTRIBUTES.validate_python(attributes)
 
 

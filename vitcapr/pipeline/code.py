@@ -8,14 +8,13 @@ import ast
 import importlib.metadata
 import importlib.util
 import json
-import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -108,11 +107,11 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
     """
     import grimp
 
+    how: dict[str, Any] = {"include_external_packages": True, "exclude_type_checking_imports": True, "cache_dir": None}
     try:
-        with interrupt_later():
-            graph = grimp.build_graph(
-                *packages, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
-            )
+        # Its code in Rust panics at Ctrl-C, which the main thread alone gets: the graph is built in another.
+        with ThreadPoolExecutor(1) as pool:
+            graph = pool.submit(grimp.build_graph, *packages, **how).result()
     except grimp.exceptions.SourceSyntaxError as error:
         raise UserError("the file is not Python", where=f"{error.filename}, line {error.lineno}") from error
     for imported in graph.find_modules_directly_imported_by(PACKAGE):
@@ -125,22 +124,6 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
         if (package := name.rpartition(".")[0]) in modules:
             graph.add_import(importer=name, imported=package)
     return graph
-
-
-@contextmanager
-def interrupt_later() -> Iterator[None]:
-    """Keep Ctrl-C for the end of the block: grimp's code in Rust panics at a KeyboardInterrupt."""
-    if current_thread() is not main_thread():  # Only the main thread gets one.
-        yield
-        return
-    given: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: given.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if given:
-        signal.raise_signal(given[0])
 
 
 @cache

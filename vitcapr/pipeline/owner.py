@@ -35,7 +35,10 @@ def owned(record: Path, say: Callable[[str], None]) -> Iterator[bool]:
         lock.unlink(missing_ok=True)  # Slurm has ended a job of one node before it starts it on another.
     lease = SoftFileLease(lock, lease_duration=LEASE_SECONDS, on_compromise=lambda _: _end(record))
     waited = False
-    while not _acquire(lease):
+    while True:
+        with suppress(Timeout):
+            lease.acquire(timeout=_PATIENCE, poll_interval=0.2)
+            break
         if not waited:
             say(f"{_read(name) or 'another process'} works on this job: waiting for its end ({lock})")
         waited = True
@@ -46,13 +49,6 @@ def owned(record: Path, say: Callable[[str], None]) -> Iterator[bool]:
     finally:
         name.unlink(missing_ok=True)
         lease.release()
-
-
-def _acquire(lease: SoftFileLease) -> bool:
-    with suppress(Timeout):
-        lease.acquire(timeout=_PATIENCE, poll_interval=0.2)
-        return True
-    return False
 
 
 def _remove_empty(lock: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, canonical_json, file_states, sha256_bytes, sha256_file, write_json
+from vitcapr.files import atomic_path, file_states, sha256_file, write_json
 from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-result-1"
@@ -98,11 +98,6 @@ class ResultCache:
         """Return all entries; one that cannot be read is a UserError."""
         paths = (path.parent for path in sorted(self.root.glob(f"[!.]*/{ENTRY}")))
         return [_read(path) for path in paths if not path.is_symlink()]
-
-
-def cache_key(fingerprint: Mapping[str, Any]) -> str:
-    """32 hexadecimal digits; equal for equal code, settings and content of the inputs."""
-    return sha256_bytes(canonical_json(fingerprint).encode())[:32]
 
 
 def open_result_cache(results: Path) -> ResultCache | None:

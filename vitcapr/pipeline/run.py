@@ -14,17 +14,22 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from vitcapr.data.digests import FileDigests
 from vitcapr.errors import Preempted, UserError
-from vitcapr.files import sha256_file
+from vitcapr.files import canonical_json, remove_remains, sha256_bytes, write_json
 from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline import run_records as records
+from vitcapr.pipeline.code import code_hash, job_code
+from vitcapr.pipeline.fingerprint import fingerprint, user_files
 from vitcapr.pipeline.owner import owned
+from vitcapr.pipeline.result_cache import open_result_cache
 from vitcapr.pipeline.slurm import requeue
 from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
@@ -32,6 +37,8 @@ from vitcapr.workers import usable_cores
 
 _RESIDENT_MB = 2**20 if sys.platform == "darwin" else 2**10
 """Units of ``ru_maxrss`` in a MB: macOS counts bytes, Linux kB."""
+_Made = tuple[dict[str, Any], str | None]
+"""The facts of the run that made a result, and when the result was restored from the cache."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,13 @@ class Job:
     Attributes:
         plain: the values of its options, as :meth:`~vitcapr.pipeline.stage.Stage.read` takes them.
         log: a file that receives every progress message.
+        digests: knows the digests of the inputs, so that a file at rest is read once.
     """
 
     stage: Stage
     plain: Mapping[str, Any]
     log: Path | None = None
+    digests: FileDigests = field(default_factory=FileDigests)
 
     @cached_property
     def values(self) -> dict[str, Any]:
@@ -61,14 +70,45 @@ class Job:
     @property
     def code(self) -> str:
         """The hash of the stage's code."""
-        from vitcapr.pipeline.code import code_hash, job_code
-
         return code_hash(job_code(self.stage.module, self.stage.result_settings(self.settings)))
 
     def files(self, role: Role) -> dict[str, list[Path]]:
         """Return the existing files of each parameter."""
         paths = {each.name: each.paths(self.values[each.name]) for each in self.stage.of_role(role)}
         return {name: [path for path in each if path.is_file()] for name, each in paths.items()}
+
+    def inputs(self) -> records.Files:
+        """Return the facts of the input files as they are now, by path."""
+        return records.file_facts(self.files(Role.INPUT), self.digests.of)
+
+    def result_key(self, made_of: Mapping[str, Any], inputs: records.Files, threads: int) -> str:
+        """Return the key of the result in the cache: 32 hexadecimal digits.
+
+        Beside the fingerprint, ``made_of``, the names, order and content of inputs count, without their paths.
+        """
+
+        def content(value: Any, parameter: Parameter) -> Any:
+            if isinstance(value, dict):
+                return [[name, content(each, parameter)] for name, each in value.items()]
+            files = [path for path in parameter.paths(value) if path.as_posix() in inputs]
+            return [[path.name, inputs[path.as_posix()]["sha256"]] for path in files]
+
+        read = [[each.name, content(self.values[each.name], each)] for each in self.stage.of_role(Role.INPUT)]
+        counted = {"stage": self.stage.name, **made_of, "inputs": read, "threads": threads}
+        return sha256_bytes(canonical_json(counted).encode())[:32]
+
+    def targets(self) -> dict[str, Path]:
+        """Return the outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
+        return {
+            f"{parameter.name}/{path.name}" if parameter.files else parameter.name: path
+            for parameter in self.stage.of_role(Role.OUTPUT)
+            for path in parameter.paths(self.values[parameter.name])
+        }
+
+    def say(self, line: str) -> None:
+        """Report a line to the terminal and the log."""
+        with Reporter(self.log) as report:
+            report.line(line)
 
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""
@@ -90,9 +130,8 @@ class Job:
     def _call(self) -> None:
         # With several processes, only process rank 0 reports.
         with Reporter(self.log) if is_first_process() else Reporter(stream=io.StringIO()) as report:
-            passed: dict[str, Any] = {}
-            for parameter in self.stage.of_role(Role.GIVEN):
-                passed[parameter.name] = report if parameter.type is Reporter else self.code
+            given = self.stage.of_role(Role.GIVEN)
+            passed = {each.name: report if each.type is Reporter else self.code for each in given}
             self.stage(**self.values, **passed)
 
 
@@ -104,14 +143,14 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
     no run record and does not use the result cache.
 
     Raises:
-        UserError: a value is wrong, or an input was made with another data set, vocabulary or store of features than
-            the others.
+        UserError: a value is wrong, an input was made with another data set, vocabulary or store of features than the
+            others, or a file that a job of an experiment reads changes meanwhile.
     """
     job = Job(stage, values, log)
     if is_started_by_torchrun():
         job.compute()
         return
-    inputs = records.file_facts(job.files(Role.INPUT))
+    inputs = job.inputs()
     writers = records.find_writers(inputs)
     records.check_same_origin(inputs, writers)
     record = None if log is None else records.record_of_log(log)
@@ -121,91 +160,104 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
             _remove_unfinished(job)
             return
         records.check_as_written(inputs, writers)
-        with owned(record, lambda line: _say(job, line)) as waited:
-            _run_recorded(job, record, inputs, waited)
+        with owned(record, job.say) as waited:
+            task = _Task(job, record, inputs)
+            if not (waited and task.is_finished()):
+                made, restored = task.restore() or task.compute()
+                task.write_record(made, restored)
             _remove_unfinished(job)
     except Preempted:
         if requeue():
-            _say(job, "Slurm starts this job again, which continues from the saved state")
+            job.say("Slurm starts this job again, which continues from the saved state")
         raise
 
 
-def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -> None:
-    """Run a job, or restore its results, and write its record.
+class _Task:
+    """A job of an experiment with its record, as it is before its stage runs: files may change during hours of work.
 
-    Args:
-        inputs: the facts of the input files, from before the stage runs: files may change during hours of work.
-        waited: another process has worked on this job until now, and may have finished it.
-
-    Raises:
-        UserError: an input or a file of the user changes while the stage runs.
+    ``facts`` are the fields of the record that decide the result, ``own_files`` the files of the user that it reads.
     """
-    from vitcapr.files import remove_remains, write_json
-    from vitcapr.pipeline.code import job_code
-    from vitcapr.pipeline.fingerprint import fingerprint, user_files
-    from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 
-    stage, settings = job.stage, job.values.get("settings")
-    results = next(folder.parent.parent for folder in record.parents if folder.name == records.RUNS)
-    own_files = user_files(stage, settings, job.plain)
-    made_of = fingerprint(stage, settings, job.plain, results)
-    code, targets = job_code(stage.module, made_of["settings"]), find_targets(job)
-    expected: dict[str, Any] = {"code": code, "settings": job.settings, "values": stage.values_of(job.plain)}
-    names = {each.name: names for each in stage.of_role(Role.INPUT) if (names := each.names(job.values[each.name]))}
-    expected |= {"files": made_of["files"], "names": names, "inputs": inputs}
-    if waited and (maker := _finished_by(record, expected, targets)):
-        _say(job, f"finished meanwhile by {maker}")
-        return
-    key = cache_key({"stage": stage.name, **made_of, "inputs": read_by_name(job, inputs), "threads": threads()})
-    cache = open_result_cache(results) if stage.cached else None
-    entry = None if cache is None else cache.find(key)
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    if entry is not None:
-        entry.restore(targets)
-        made = dict(entry.run)
-        _say(job, f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
-    else:
-        begun = time.monotonic()
-        job.compute()
+    def __init__(self, job: Job, record: Path, inputs: records.Files) -> None:
+        self.job, self.record, stage = job, record, job.stage
+        self.results = next(folder.parent.parent for folder in record.parents if folder.name == records.RUNS)
+        self.own_files = user_files(stage, job.values.get("settings"), job.plain)
+        made_of = self._fingerprint()
+        read = {each.name: each.names(job.values[each.name]) for each in stage.of_role(Role.INPUT)}
+        self.facts = {
+            "code": job_code(stage.module, made_of["settings"]),
+            "settings": job.settings,
+            "values": stage.values_of(job.plain),
+            "files": made_of["files"],
+            "names": {name: names for name, names in read.items() if names},
+            "inputs": inputs,
+        }
+        self.key = job.result_key(made_of, inputs, threads())
+        self.cache = open_result_cache(self.results) if stage.cached else None
+
+    def _fingerprint(self) -> dict[str, Any]:
+        return fingerprint(self.job.stage, self.job.values.get("settings"), self.job.plain, self.results)
+
+    def is_finished(self) -> bool:
+        """Return whether another process has done exactly this job, and its outputs are whole."""
+        try:
+            run = records.read_run(self.record)
+        except UserError:
+            return False
+        now = {**self.facts, "outputs": records.file_facts(self.job.files(Role.OUTPUT))}
+        if any(getattr(run, name) != value for name, value in now.items()):
+            return False
+        self.job.say(f"finished meanwhile by {run.made['user']} on {run.made['host']}")
+        return True
+
+    def restore(self) -> _Made | None:
+        """Restore the result from the cache; None if it is not there."""
+        entry = None if self.cache is None else self.cache.find(self.key)
+        if entry is None:
+            return None
+        started, made = _now(), dict(entry.run)
+        entry.restore(self.job.targets())
+        self.job.say(f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
+        return made, started
+
+    def compute(self) -> _Made:
+        """Run the stage; a UserError if a file that it reads changes meanwhile."""
+        started, begun = _now(), time.monotonic()
+        self.job.compute()
         made = {"started": started, **measure(time.monotonic() - begun)}
-        now = records.file_facts(job.files(Role.INPUT))
-        changed = [path for path, facts in inputs.items() if now.get(path) != facts]
-        digests = fingerprint(stage, settings, job.plain, results)["files"]
-        changed += [str(path) for name, path in own_files.items() if digests[name] != made_of["files"].get(name)]
+        inputs, files = self.job.inputs(), self._fingerprint()["files"]
+        changed = [path for path, facts in self.facts["inputs"].items() if inputs.get(path) != facts]
+        changed += [str(path) for key, path in self.own_files.items() if files.get(key) != self.facts["files"].get(key)]
         if changed:
-            what = f"the file changed while {stage.name} ran"
+            what = f"the file changed while {self.job.stage.name} ran"
             raise UserError(what, where=changed[0], remedy="run the same command again")
-        if cache is not None:
+        return made, None
+
+    def write_record(self, made: Mapping[str, Any], restored: str | None) -> None:
+        """Store a new result in the cache, and write the run record."""
+        job, cache = self.job, self.cache
+        targets = {name: path for name, path in job.targets().items() if path.is_file()}
+        if cache is not None and restored is None:
             try:
-                cache.store(key, _existing(targets), made)
+                cache.store(self.key, targets, made)
             except (OSError, UserError) as error:  # The stage has succeeded, so the job does not fail.
-                _say(job, f"warning: not stored in the result cache, {cache.root}: {error}")
-    content = {
-        "format": records.FORMAT,
-        "stage": stage.name,
-        "command": shlex.join(stage.command(job.plain, job.log)),
-        **expected,
-        "outputs": records.file_facts(job.files(Role.OUTPUT)),
-        "made": made,
-        "result_cache": None if cache is None else {"key": key, "restored": started if entry is not None else None},
-    }
-    write_json(record, content)
-    for written in (*_existing(targets).values(), record):
-        remove_remains(written)
+                job.say(f"warning: not stored in the result cache, {cache.root}: {error}")
+        content = {
+            "format": records.FORMAT,
+            "stage": job.stage.name,
+            "command": shlex.join(job.stage.command(job.plain, job.log)),
+            **self.facts,
+            "outputs": records.file_facts(job.files(Role.OUTPUT)),
+            "made": made,
+            "result_cache": None if cache is None else {"key": self.key, "restored": restored},
+        }
+        write_json(self.record, content)
+        for written in (*targets.values(), self.record):
+            remove_remains(written)
 
 
-def _finished_by(record: Path, expected: Mapping[str, Any], targets: Mapping[str, Path]) -> str:
-    """Name who has done exactly this job, if its outputs are whole; else return an empty string."""
-    try:
-        run = records.read_run(record)
-    except UserError:
-        return ""
-    same = all(getattr(run, name) == value for name, value in expected.items())
-    outputs = {path.as_posix(): path for path in targets.values()}
-    whole = run.outputs.keys() == outputs.keys() and all(
-        path.is_file() and sha256_file(path) == run.outputs[name]["sha256"] for name, path in outputs.items()
-    )
-    return f"{run.made['user']} on {run.made['host']}" if same and whole else ""
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _remove_unfinished(job: Job) -> None:
@@ -219,42 +271,14 @@ def _remove_unfinished(job: Job) -> None:
             shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
 
 
-def find_targets(job: Job) -> dict[str, Path]:
-    """Return the outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
-    return {
-        f"{parameter.name}/{path.name}" if parameter.files else parameter.name: path
-        for parameter in job.stage.of_role(Role.OUTPUT)
-        for path in parameter.paths(job.values[parameter.name])
-    }
-
-
-def read_by_name(job: Job, inputs: records.Files) -> list[Any]:
-    """Return the inputs as they count for the result cache: names, order and content, without paths."""
-
-    def content(value: Any, parameter: Parameter) -> Any:
-        if isinstance(value, dict):
-            return [[name, content(each, parameter)] for name, each in value.items()]
-        files = [path for path in parameter.paths(value) if path.as_posix() in inputs]
-        return [[path.name, inputs[path.as_posix()]["sha256"]] for path in files]
-
-    return [[each.name, content(job.values[each.name], each)] for each in job.stage.of_role(Role.INPUT)]
-
-
-def _existing(targets: Mapping[str, Path]) -> dict[str, Path]:
-    return {name: path for name, path in targets.items() if path.is_file()}
-
-
-def _say(job: Job, line: str) -> None:
-    with Reporter(job.log) as report:
-        report.line(line)
-
-
 def measure(seconds: float) -> dict[str, Any]:
     """Return the facts of :class:`vitcapr.pipeline.run_records.Made` about this process, without its start."""
     import psutil
 
     processor = _search(r"model name\s*: (.+)", "/proc/cpuinfo") or platform.machine()
     own, children = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    # ru_maxrss includes the process that started this one; only Linux separates the two.
+    peak = max(int(_search(r"VmHWM:\s+(\d+) kB", "/proc/self/status") or own), children)
     return {
         "user": psutil.Process().username(),
         "host": socket.gethostname(),
@@ -262,7 +286,7 @@ def measure(seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "cpu_seconds": round(sum(os.times()[:4]), 2),
         "threads": threads(),
-        "peak_memory_mb": round(max(_peak_memory(own), children) / _RESIDENT_MB),
+        "peak_memory_mb": round(peak / _RESIDENT_MB),
         "python": platform.python_version(),
     }
 
@@ -274,16 +298,7 @@ def threads() -> int:
 
 def _search(pattern: str, file: str) -> str | None:
     """Return the first group of a pattern in a file of Linux; None on another system."""
-    try:
-        match = re.search(pattern, Path(file).read_text(encoding="utf-8"))
-    except OSError:
-        return None
-    return match[1] if match else None
-
-
-def _peak_memory(resident: int) -> int:
-    """Return the peak memory of this process, in the unit of ``ru_maxrss``.
-
-    ``resident``, its ``ru_maxrss``, includes the process that started it; only Linux separates the two.
-    """
-    return int(_search(r"VmHWM:\s+(\d+) kB", "/proc/self/status") or resident)
+    with suppress(OSError):
+        if match := re.search(pattern, Path(file).read_text(encoding="utf-8")):
+            return match[1]
+    return None

@@ -5,7 +5,7 @@ beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -151,7 +151,7 @@ def find_experiment_folder(path: str) -> str | None:
 
 
 def read_run(path: Path) -> Run:
-    """Read a record; a UserError if it is missing, of another format, damaged, or of several experiments."""
+    """Read a record; a UserError if it is missing, damaged, of another format, or not of one experiment."""
     from vitcapr.formats.records import read_format, reading
 
     what, remedy = "the record of a run", "delete it, and run its job"
@@ -181,11 +181,11 @@ def read_runs(experiment: Path, quiet: bool = False) -> list[Run]:
     return runs
 
 
-def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
-    """Return the facts of files by path: the parameter that named each, its digest and its size in bytes."""
+def file_facts(files: Mapping[str, list[Path]], digest: Callable[[Path], str] = sha256_file) -> Files:
+    """Return the facts of the files of each parameter, by path."""
     named = {path: name for name, paths in files.items() for path in paths}
     return {
-        path.as_posix(): {"option": name, "sha256": sha256_file(path), "size": path.stat().st_size}
+        path.as_posix(): {"option": name, "sha256": digest(path), "size": path.stat().st_size}
         for path, name in sorted(named.items())
     }
 
@@ -199,7 +199,7 @@ def find_writers(inputs: Files) -> dict[str, Run]:
 
 
 def check_as_written(inputs: Files, writers: Mapping[str, Run]) -> None:
-    """Check that inputs are unchanged since their jobs wrote them. A file without a record passes."""
+    """Check that inputs are as their jobs wrote them. A file without a record passes."""
     for path, run in writers.items():
         if run.outputs[path]["sha256"] != inputs[path]["sha256"]:
             remedy = f"snakemake --forcerun {path} makes it again; to keep your change, delete {run.path}"

@@ -14,7 +14,8 @@ import json
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
 
@@ -146,8 +147,7 @@ class Stage:
     @property
     def settings(self) -> type[StageSettings] | None:
         """The class of its settings."""
-        marked = self.of_role(Role.SETTINGS)
-        return marked[0].type if marked else None
+        return next((each.type for each in self.of_role(Role.SETTINGS)), None)
 
     @property
     def options(self) -> dict[str, Parameter]:
@@ -292,9 +292,7 @@ def _parts(annotation: Any) -> list[Any]:
 
 def get_dotted(values: Any, key: str) -> Any:
     """Return the value at a dotted key of plain settings."""
-    for part in key.split("."):
-        values = values[part]
-    return values
+    return reduce(getitem, key.split("."), values)
 
 
 def each_stage() -> Iterator[Stage]:

@@ -270,7 +270,10 @@ def _place(values: Tensor, chunk: Tensor, places: np.ndarray) -> None:
 
 
 def _as_stored(name: str, features: Tensor, dtype: str) -> tuple[dict[str, Tensor], Tensor | None]:
-    """Return the arrays of a store for ``features`` of some rows, and the range of each row, (2, B), but of pixels."""
+    """Return the arrays of a store for ``features`` of some rows, and the range of each row, (2, B).
+
+    The range is None for pixels.
+    """
     if dtype == "uint8":
         return {name: features}, None
     axes = tuple(range(1, features.ndim))

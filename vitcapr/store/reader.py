@@ -236,7 +236,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
             raise MissingArray(what, where=self.path, remedy=remedy) from error
 
     def check_width(self, name: str, width: int) -> None:
-        """Check that the store has the array, and that a model trained on features of ``width`` can read it."""
+        """Check that the store has the array, and that the features in it are as wide as a model expects."""
         if (actual := self[name].shape[-1]) != width:
             what = f"the model reads features of width {width}, these are {actual} wide"
             raise UserError(what, where=self.path, remedy="give the features it was trained on")
