@@ -118,7 +118,7 @@ class LanguageModelConfig(Section):
 
 class SamplingConfig(Section):
     temperature: float = Field(1.0, ge=1e-6, le=1e6)
-    """What the logits are divided by. Below 1, samples are closer to the captions of beam search."""
+    """Divisor of the logits. Below 1, samples are closer to the captions of beam search."""
     top_k: int | None = Field(None, ge=1)
     """Draw from the top_k most probable words; null: from all."""
     top_p: float = Field(1.0, gt=0, le=1)
@@ -206,7 +206,7 @@ class RerankSettings(StageSettings):
     scorer: AnyReranker = Field("cosine", validate_default=True)
     weight: float | None = Field(None, ge=0, le=1)
     length_penalty: float = Field(1.0, ge=0, le=10)
-    """Of the likelihood; with a fixed weight only."""
+    """Length penalty of the likelihood; with a fixed weight only."""
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:

@@ -162,7 +162,7 @@ class SeededModel(Section):
     of: str
     """The definition it was made from."""
     vary: str
-    """What else was varied in it, as its name says, and what the name of its scores ends in; empty for nothing."""
+    """The other variation in its name, with which the name of its scores ends; empty if there is none."""
     seed: int
 
     @property

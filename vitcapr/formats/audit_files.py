@@ -19,19 +19,19 @@ class Audit(JsonRecord):
     REMEDY: ClassVar[str] = "run vitcapr features audit"
 
     fingerprint: str
-    """Of the store."""
+    """Fingerprint of the store."""
     content_sha256: str
-    """Of the checksums of all arrays and ids: the audit is of these bytes."""
+    """Digest of the checksums of all arrays and ids: the audit is of these bytes."""
     weights_sha256: str
-    """Of the checkpoint that computed the sample again."""
+    """Digest of the checkpoint that computed the sample again."""
     rows: int
-    """Of the store."""
+    """Number of rows of the store."""
     seed: int
     sample: tuple[int, ...]
     """The rows that were computed again, increasing."""
     verdict: Literal["equal", "rounding", "different"]
     fault: str | None
-    """What the rows are instead, as far as it was recognised."""
+    """The fault of the rows, as far as it was recognised."""
     bad: tuple[int, ...]
     """The rows of the sample that differ by more than rounding."""
     error: float | None

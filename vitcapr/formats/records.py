@@ -86,7 +86,7 @@ class JsonRecord:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
     FORMAT: ClassVar[str]
     KIND: ClassVar[str]
-    """What the file is, as in "a weight"."""
+    """Name of the kind of file, as in "a weight"."""
     REMEDY: ClassVar[str]
     """How to make it, as in "run the stage extract"."""
 

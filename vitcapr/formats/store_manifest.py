@@ -153,7 +153,7 @@ class FeaturePart(JsonRecord):
     REMEDY: ClassVar[str] = "run the stage extract"
 
     fingerprint: str
-    """Of the store."""
+    """Fingerprint of the store."""
     chunks: tuple[int, int]
     """The first chunk, and the one after the last."""
     checksums: dict[str, list[str]]

@@ -212,7 +212,7 @@ SAME_ORIGIN = {
     ("vocabulary", "vocabulary"): {"tokens", "captions", "candidates", "captioner", "start", "word_vectors"},
     ("features", "store of features"): {"embeddings"},
 }
-"""What a stage reads, and its name for people -> the inputs that must have been made with the same one.
+"""Input of a stage, and its name for people -> the inputs that must have been made with the same one.
 
 A model may serve another data set.
 """

@@ -52,7 +52,7 @@ StoreRoot = Annotated[str, "Folder of all feature stores"]
 
 
 Role = enum.Enum("Role", ["INPUT", "OUTPUT", "VALUE", "SETTINGS", "GIVEN"])
-"""What a parameter is to its stage; ``GIVEN`` is what the call itself passes, such as the reporter."""
+"""The role of a parameter in its stage; the call itself passes those that are ``GIVEN``, such as the reporter."""
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from vitcapr.formats.embeddings import Embeddings
 
 TITLES = {"i2t": "image to text", "t2i": "text to image"}
-"""Of both directions, by the beginning of the names of their scores."""
+"""Titles of both directions, by the beginning of the names of their scores."""
 _BLOCK = 512
 
 T = TypeVar("T")
 Show = Callable[[int], T]
-"""What a reader sees of the image or caption at a position of the embeddings."""
+"""Text or picture for the image or caption at a position of the embeddings."""
 
 
 class Match(NamedTuple):

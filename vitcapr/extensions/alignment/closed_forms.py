@@ -25,7 +25,7 @@ RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 CCA_RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0)
 POWERS = (0.0, 0.5, 1.0, 1.5)
 SHARES = (0.25, 0.5, 1.0)
-"""Of the canonical dimensions, those that CSA keeps."""
+"""Shares of the canonical dimensions that CSA keeps."""
 KEPT = (100, 800)
 ASIF_POWERS = (1, 8)
 

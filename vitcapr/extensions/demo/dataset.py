@@ -32,7 +32,7 @@ COMPRESSION = 3
 PART = 128
 """Pictures that take about as long as the start of a process."""
 Rows = dict[str, list[dict[str, Any]]]
-"""Of the tables ``images``, ``captions`` and ``objects``."""
+"""Rows of the tables ``images``, ``captions`` and ``objects``."""
 
 
 def make_scene(seed: int, index: int, original: int | None = None) -> Scene:

@@ -41,7 +41,7 @@ class BuildRow:
     key: str
     scores: Mapping[str, ScoreRange]
     protocols: Mapping[str, str]
-    """Of each metric."""
+    """Protocol of each metric."""
     variant: str = ""
 
 

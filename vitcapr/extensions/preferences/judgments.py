@@ -87,7 +87,7 @@ class JudgedCaptions(NamedTuple):
     captions: dict[str, str]
     references: dict[str, list[str]]
     changed: str
-    """What was left out, in words."""
+    """Judgments that were left out, in words."""
 
 
 class Corpus(NamedTuple):

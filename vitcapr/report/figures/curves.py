@@ -47,7 +47,7 @@ class _Panel:
 
 _RATE = "learning_rate"
 _NAMES = {"color": "colour"}
-"""Of columns of a history that a figure does not print as they are."""
+"""Names of columns of a history that a figure prints otherwise."""
 _TIMES_100 = ("train_reward", "validation_cider")
 """Recalls are in percent in the history; these scores are not."""
 PANELS = {

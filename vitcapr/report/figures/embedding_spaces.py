@@ -16,7 +16,7 @@ from vitcapr.report.figures import style
 PERPLEXITY = 30.0
 """As in the paper's figure 18."""
 _STEPS = 500
-"""Of t-SNE: so many points lie still by then, and scikit-learn's 1,000 take twice the time."""
+"""Steps of t-SNE, after which the points lie still; scikit-learn's 1,000 take twice the time."""
 
 
 def tsne(points: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:

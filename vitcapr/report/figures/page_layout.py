@@ -37,7 +37,7 @@ from vitcapr.report.figures.style import (
 MARGIN = 0.06
 """Around the content of a page."""
 WIDTH = PAGE_WIDTH - 2 * MARGIN
-"""Of the content of a page."""
+"""Width of the content of a page."""
 _LINE_SPACING = 1.25
 """Distance of two base lines in font sizes."""
 STRUCK, UNDERLINED = 0.56, 1.14

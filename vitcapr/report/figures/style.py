@@ -39,7 +39,7 @@ LEGEND_ROW = 0.17
 _HANDLE = 6 * SMALL_TEXT_SIZE
 """Points beside the text of an entry of a legend: the piece of line and the space around it."""
 DPI: int = _STYLE["savefig.dpi"]
-"""Of pictures inside figures, and of PNG files."""
+"""Resolution of pictures inside figures, and of PNG files."""
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", "#882255", "#8A8F94", "#7A5230")
@@ -49,7 +49,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">")
 """One a series as well, for print without colour."""
 INK, FAINT = _STYLE["text.color"], "#666666"
 RIGHT, WRONG, FALSE = "#00735A", "#B34A00", "#D00000"
-"""Of words, whose contrast with white paper is above 4.5: right and wrong, and the line under a wrong word."""
+"""Colours of right and wrong words, of a contrast above 4.5 on white paper, and of the line under a wrong word."""
 
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},

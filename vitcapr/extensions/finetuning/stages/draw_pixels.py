@@ -12,7 +12,7 @@ PICTURES = 4
 
 class PixelFigureSettings(FigureSettings):
     augmentation: AugmentationConfig | None = None
-    """Of the first fine-tuned model that has one and reads these pixels."""
+    """Augmentation of the first fine-tuned model that has one and reads these pixels."""
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> "PixelFigureSettings":

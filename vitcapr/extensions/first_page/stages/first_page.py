@@ -22,7 +22,7 @@ _NAMED_BY = {
 
 class FirstPageSettings(StageSettings):
     language: str
-    """Of the references."""
+    """Language of the references."""
     images: list[str]
     """Pictures that come first, by id or file name."""
     words: list[str]
