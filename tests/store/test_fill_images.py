@@ -175,7 +175,7 @@ def test_the_fingerprint_follows_what_decides_the_numbers(
     experiment.manifest.parent.rename(moved)
     object.__setattr__(experiment, "manifest", moved / "manifest.json")
     assert fingerprint("moved") == plain
-    monkeypatch.setattr("vitcapr.pipeline.code.code_hash", lambda _: "abc")
+    monkeypatch.setattr("vitcapr.pipeline.run.code_hash", lambda _: "abc")
     assert fingerprint("code") != plain
 
 
