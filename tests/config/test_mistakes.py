@@ -135,7 +135,7 @@ WRONG = {
 WITHOUT_EFFECT = {
     CAPTIONER % "architecture: baseline, scoring: relu": "'captioners.a.scoring' needs architecture patch_attention",
     CAPTIONER % "architecture: baseline, heads: 8": "'captioners.a.heads' needs architecture transformer",
-    CAPTIONER % "layers: 7": "'captioners.a.layers' needs architecture transformer or placed_transformer (x.yaml); here,",
+    CAPTIONER % "layers: 7": "'captioners.a.layers' needs architecture transformer or placed_transformer (x.yaml)",
     PHASE % "objective: {kind: cross_entropy, samples: 3}": "'samples' is not a key of this loss; it has kind, label",
     PHASE % "objective: info_nce": "must be a subclass of vitcapr.config.objective.CaptionerLoss; cross_entropy, self_",
     PHASE % "schedule: constant, final_fraction: 0": "final_fraction needs schedule cosine or linear, not constant",
