@@ -1,4 +1,4 @@
-"""The parts of experiments/record: an ensemble of captioners, a reward with a cosine, agreement with neighbours."""
+"""The parts of experiments/record: an ensemble of captioners, agreement with neighbours."""
 
 import shutil
 from io import StringIO
@@ -12,8 +12,6 @@ import pytest
 import torch
 
 from tests.checkouts import REPOSITORY
-from tests.training import test_captioner_task as captioning
-from vitcapr.config.objective import CaptionerLoss
 from vitcapr.config.parts import Names, Reranker
 from vitcapr.models.interface import build_captioner
 from vitcapr.progress import Reporter
@@ -46,31 +44,6 @@ def test_an_ensemble_is_the_mean_of_log_probabilities_word_by_word() -> None:
         step = model.step(memory, state, word[:, None])
         state, steps = step.state, [*steps, step.logits[:, 0]]
     torch.testing.assert_close(torch.stack(steps, 1).flatten(0, 1), logits)
-
-
-def test_the_reward_is_cider_and_ten_times_the_weighted_cosine(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = np.eye(2, dtype=np.float32)
-    read: list[str] = []
-
-    def embed(captions: list[str]) -> np.ndarray:
-        read.extend(captions)
-        return texts[: len(captions)]
-
-    opened = SimpleNamespace(text_embedder=SimpleNamespace(embed=embed))
-    monkeypatch.setattr("vitcapr.retrieval.embedder.open_retriever", lambda *_, **__: opened)
-    np.savez("train.npz", image_row=[0, 1], images=np.float32([[0.6, 0.8], [1, 0]]))
-    where = {"folder": "bag", "vocabulary": "vocabulary.json", "embeddings": "train.npz"}
-    given: Any = SimpleNamespace(
-        tokens=captioning.TOKENS, rows=np.arange(3), vocabulary=captioning.VOCABULARY, max_length=9
-    )
-    losses = [{"kind": "self_critical"}, {"kind": "cider_and_cosine", **where, "weight": 0.25}]
-    captions = [torch.tensor(captioning.TOKENS[caption][1:].tolist()) for caption in (0, 2)]
-    drawn = torch.nn.utils.rnn.pad_sequence(captions, batch_first=True)[None]
-    plain, mixed = (
-        Names("LOSS", CaptionerLoss).read(loss).draw(given).rewards(drawn, torch.tensor([0])) for loss in losses
-    )
-    torch.testing.assert_close(mixed, plain + 2.5 * torch.tensor([[0.6, 0.8]]))
-    assert read == [" ".join(captioning.CAPTIONS[caption]) for caption in (0, 2)]
 
 
 def test_agreement_is_with_the_captions_of_the_nearest_images(monkeypatch: pytest.MonkeyPatch) -> None:
