@@ -113,7 +113,6 @@ TABLES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
             "another seed: beam 10, reranked": "seed1/reranked",
             "ensemble of both: beam 10": "ensemble/beam",
             "ensemble: beam 10, reranked": "ensemble/reranked",
-            "ensemble: 50 samples, reranked": "ensemble/samples",
             "ensemble: 50 samples, reranked, neighbours": "ensemble/neighbours",
         },
         CAPTIONS | WORDS,
