@@ -17,7 +17,6 @@ except UserError as error:
     sys.exit(f"error: {error}")
 from vitcapr.experiment import paths
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
-from vitcapr.loader import files_of_extensions
 from vitcapr.experiment.paths import RESULTS, WORKFLOW, conda_environment, extend_path
 from vitcapr.experiment.rule import (
     check_rules,
@@ -27,8 +26,9 @@ from vitcapr.experiment.rule import (
     list_files,
     one_of,
 )
-from vitcapr.pipeline.stage import import_own_stages
 from vitcapr.experiment.staleness import let_records_decide
+from vitcapr.loader import files_of_extensions
+from vitcapr.pipeline.stage import import_own_stages
 
 min_version("9.19")
 
