@@ -98,6 +98,7 @@ def random_splits(names: Iterable[str], sizes: tuple[int, int, int]) -> dict[str
     Args:
         sizes: greatest numbers of images for train, validation and test; what is left over is in no split.
     """
+    # The prefix keeps the splits that earlier runs drew with seed 0.
     ranked = sorted(names, key=lambda name: hashlib.sha256(f"0:{name}".encode()).digest())
     validation, test = (min(size, len(ranked) // 8) for size in sizes[1:])
     train = min(sizes[0], len(ranked) - validation - test)
